@@ -27,41 +27,42 @@ import (
 type Config struct {
 	// Files are the files and folders of manifests; "-" is Stdin. Default: the store.
 	Files []string
-	// Overlays are those of Files that are built from their kustomization.yaml.
+	// Overlays are the Files that toolctl builds from their kustomization.yaml.
 	Overlays []string
-	// Unbuilt is told of folders that have a kustomization.yaml and are read file by file.
+	// Unbuilt is called with the folders that have a kustomization.yaml but are read file by file.
 	Unbuilt func(folders []string)
-	// Stdin is read once, where Files has "-".
+	// Stdin is read once, for the "-" of Files.
 	Stdin io.Reader
-	// DSN names the store, as in state.db or postgres://…. Default: TOOLCTL_STORE, else the one in
-	// .toolctl of the current folder or the nearest parent that has it.
+	// DSN names the store, such as state.db or postgres://…. Default: TOOLCTL_STORE, or the store in .toolctl
+	// of the current folder or the nearest parent that has one.
 	DSN string
 	// MaxStoreBytes and MaxStoreConnections bound the store; 0 is its default.
 	MaxStoreBytes       int64
 	MaxStoreConnections int
-	// Namespace is that of objects which name none. Default: "default".
+	// Namespace is the namespace of objects that name none. Default: "default".
 	Namespace string
 	// By names who makes changes, for revisions and the audit log.
 	By string
 	// Layout keeps the comments and the order of keys of the manifests.
 	Layout bool
-	// Gateway has the environment, the permissions and the network of the manifests, and may have a
-	// Source in place of Files.
+	// Gateway has the environment, the permissions and the network access of the manifests. Its Source may
+	// replace Files.
 	Gateway gateway.Options
-	// Opened is called with the manifests of each verb that reads any, Asked with what MCP servers
-	// answered, and Found with a tool that a server offers and that was asked for by its name.
+	// Opened is called with the open workspace of a verb that needs one, Asked with the answers of the MCP
+	// servers that the verb queries, and Found with a tool that an MCP server offers and the verb was given by
+	// name.
 	Opened func(*Workspace)
 	Asked  func([]mcp.ServerState)
 	Found  func(*v1.Tool)
 }
 
-// UsageError says that the options of a verb do not fit together, or name what is not there.
+// UsageError reports options of a verb that contradict each other or name something that does not exist.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// InvalidError says that what a verb was given beside manifests breaks its rules, such as a file of keys.
+// InvalidError reports invalid input other than manifests, such as a file of keys.
 type InvalidError struct{ Err error }
 
 func (e *InvalidError) Error() string { return e.Err.Error() }
@@ -78,7 +79,7 @@ func (c *Config) env(name string) (string, bool) {
 	return c.Gateway.Env(name)
 }
 
-// manifests are the options with which Files are read.
+// manifests returns the options for reading Files.
 func (c *Config) manifests() manifest.Options {
 	return manifest.Options{Stdin: c.Stdin, Build: func(ctx context.Context, path string) (*manifest.Built, error) {
 		if !slices.Contains(c.Overlays, path) {

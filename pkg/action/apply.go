@@ -14,10 +14,10 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// DryRun says what an [Apply] that changes nothing compares the files with.
+// DryRun selects what a dry run of [Apply] compares the files with.
 type DryRun string
 
-// What an [Apply] may compare the files with.
+// The modes of a dry run.
 const (
 	DryRunNone   DryRun = ""       // the changes are applied
 	DryRunServer DryRun = "server" // the files are compared with the store
@@ -29,10 +29,10 @@ type Apply struct {
 	*Config
 	Selection
 	DryRun DryRun
-	// Plan is carried out exactly: the error is a [plan.StaleError] when an object that it touches
-	// has changed. Its files and selection hold; those of the Config may replace its files.
+	// Plan is applied exactly as it is; the error is a [plan.StaleError] if an object in it has changed. Its
+	// files and selection apply, but Files of the Config may replace its files.
 	Plan *plan.Plan
-	// History is how many earlier revisions of the set are kept, from 0.
+	// History is the number of earlier revisions of the set to keep, from 0.
 	History int
 }
 
@@ -41,21 +41,21 @@ type Applied struct {
 	Set     string
 	DryRun  bool
 	Changes []Change
-	// Kept are objects of the set that were not pruned, because their annotation says so.
+	// Kept are the objects of the set that --prune left because of their annotation.
 	Kept []v1.Key
-	// Left are objects that stay in another set, by its name, whose paths hold all that were applied: the apply is no revision of
-	// that one, although it may look like a part of it.
+	// Left are the objects that stay in another set, by the name of that set, if the paths of that set contain
+	// all applied paths: this apply creates no revision of it, although it looks like a part of it.
 	Left map[string][]v1.Key
-	// Servers are the MCP servers of the set, and those that were applied.
+	// Servers are the MCP servers in the set and those that were applied.
 	Servers []v1.Key
-	// Warnings are those of the manifests.
+	// Warnings are the warnings about the manifests.
 	Warnings []v1.Violation
 }
 
-// Change is what became of one object.
+// Change is the change of one object.
 type Change struct {
 	store.Change
-	// Abandoned says which counts of a policy the change discards.
+	// Abandoned names the counts of a policy that the change discards.
 	Abandoned []string
 }
 
@@ -120,7 +120,7 @@ func (a *Apply) Run(ctx context.Context) (*Applied, error) {
 	return done, err
 }
 
-// covers reports whether the paths that name a set hold all those that name another.
+// covers reports whether the paths of a set contain all paths of another set.
 func covers(set, other string) bool {
 	paths := strings.Split(set, "\n")
 	for part := range strings.SplitSeq(other, "\n") {
@@ -148,7 +148,7 @@ func (d *Applied) servers(ctx context.Context, s store.Store) (keys []v1.Key, er
 	return keys, nil
 }
 
-// historyLimit is a limit of revisions as the store takes it.
+// historyLimit converts a limit of revisions for the store, where 0 means the default.
 func historyLimit(limit int) int {
 	if limit == 0 {
 		return -1
@@ -156,7 +156,7 @@ func historyLimit(limit int) int {
 	return limit
 }
 
-// Changes adds to changes of a store what they do to policies.
+// Changes adds the discarded counts of policies to changes of a store.
 func Changes(all []store.Change) []Change {
 	out := make([]Change, len(all))
 	policyOf := func(r *store.Record) *v1.ToolPolicy {

@@ -15,7 +15,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Approvals lists the calls that wait for approval, and the last that waited.
+// Approvals lists the calls that are or were pending approval.
 type Approvals struct {
 	*Config
 	// IDs are the calls to list. Default: all.
@@ -26,13 +26,12 @@ type Approvals struct {
 	Selector string
 }
 
-// ApprovalStates are the states of calls, in the order in which they follow each other.
+// ApprovalStates returns the states of calls in the order in which a call passes them.
 func ApprovalStates() []string {
 	return []string{v1.ApprovalPending, v1.ApprovalApproved, v1.ApprovalDenied, v1.ApprovalUsed, v1.ApprovalExpired}
 }
 
-// Approval is a pending call as it is shown: with its state now, and with what was approved instead of
-// its arguments masked.
+// Approval is a call with its present state. The arguments approved in place of its own are masked.
 type Approval struct {
 	v1.PendingCall
 	EditedArgs json.RawMessage `json:"edited_args,omitempty"`
@@ -76,7 +75,7 @@ func (a *Approvals) Run(ctx context.Context) (found []Approval, err error) {
 	return found, err
 }
 
-// withCalls opens the store with the pending calls for do. Beside --store, -f may name the manifests of their tools.
+// withCalls opens the store with the pending calls. Beside --store, -f may name the manifests of their tools.
 func (c *Config) withCalls(ctx context.Context, do func(store.Store) error) error {
 	only := *c
 	if c.DSN != "" {
@@ -85,8 +84,8 @@ func (c *Config) withCalls(ctx context.Context, do func(store.Store) error) erro
 	return only.withKept(ctx, "calls wait in the store, not in files", do)
 }
 
-// labeledKeys says which objects of the store have labels. A tool of an MCP server has those of its
-// server; what is no longer in the store has none.
+// labeledKeys reports which objects of the store match a selector. A tool of an MCP server has the labels of
+// its server; an object that the store no longer has matches none.
 func labeledKeys(ctx context.Context, s store.Objects, selector string) (func(v1.Key) bool, error) {
 	has, err := Labeled(selector)
 	if err != nil {
@@ -113,18 +112,18 @@ func labeledKeys(ctx context.Context, s store.Objects, selector string) (func(v1
 type Decide struct {
 	*Config
 	ID string
-	// Decision is made by the By of the Config, unless it names somebody.
+	// Decision is made in the name of By of the Config unless it has a name itself.
 	Decision v1.Decision
-	// Edit returns other arguments to approve, none to leave them. check holds them to the schema of the
-	// tool, and reports false when the tool is not known here.
+	// Edit returns the arguments to approve instead, or nil to keep them. check validates arguments with the
+	// schema of the tool, and returns false if this process does not know the tool.
 	Edit func(p *v1.PendingCall, check func(json.RawMessage) (known bool, err error)) (json.RawMessage, error)
 }
 
-// maxDecisionText bounds what is said about a decision, in bytes.
+// maxDecisionText limits the reason and the name of a decision, in bytes.
 const maxDecisionText = 500
 
-// Run decides. The error is a [v1.ApprovalError] when the call is not pending, or the principal may not
-// decide on it.
+// Run records the decision. The error is a [v1.ApprovalError] if the call is not pending or the principal may
+// not decide on it.
 func (d *Decide) Run(ctx context.Context) (decided *Approval, err error) {
 	by := d.Decision
 	if len(by.Reason) > maxDecisionText || len(by.By) > maxDecisionText {
@@ -178,15 +177,15 @@ func (d *Decide) checkEdited(ctx context.Context, p *v1.PendingCall, args json.R
 	return true, err
 }
 
-// AwaitDecision waits until a call is decided on.
+// AwaitDecision waits for the decision on a call.
 type AwaitDecision struct {
 	*Config
 	ID      string
 	Timeout time.Duration
 }
 
-// Run returns the call once it is no longer pending; when time runs out the error is a [NotReadyError].
-// It looks again and again, since the decision is another process's.
+// Run returns the call once it is no longer pending; after the timeout, the error is a [NotReadyError]. It
+// polls the store, because another process makes the decision.
 func (a *AwaitDecision) Run(ctx context.Context) (p v1.PendingCall, err error) {
 	const often = 250 * time.Millisecond
 	within, stop := context.WithTimeout(ctx, a.Timeout)

@@ -19,7 +19,7 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// maxArgsBytes bounds what is read as arguments.
+// maxArgsBytes limits a file of arguments.
 const maxArgsBytes = 10 << 20
 
 // Arguments are those of a call or the variables of a prompt, as a person writes them. They
@@ -33,11 +33,11 @@ type Arguments struct {
 	Flags []string
 	// File has a JSON or YAML object; "-" is stdin.
 	File string
-	// Read reads at most limit bytes of a file or, for "-", of stdin, and one more of a larger one.
+	// Read returns the content of a file, or of stdin for "-". It may stop one byte after limit.
 	Read func(ctx context.Context, file string, limit int) ([]byte, error)
 }
 
-// Object returns the arguments, and those of key=value apart by key.
+// Object returns all arguments, and separately those given as key=value.
 func (a *Arguments) Object(ctx context.Context) (all json.RawMessage, pairs map[string]json.RawMessage, err error) {
 	args := map[string]json.RawMessage{}
 	if a.File != "" {
@@ -64,9 +64,8 @@ func (a *Arguments) Object(ctx context.Context) (all json.RawMessage, pairs map[
 	return all, pairs, err
 }
 
-// Vars returns the variables of a prompt, for which @FILE reads a JSON or YAML object, too. Where the input of
-// the prompt is no object there is one value: JSON, @FILE, - for stdin, or a text as it is
-// where the prompt takes one.
+// Vars returns the variables of a prompt; @FILE reads a JSON or YAML object for them. A prompt whose input is
+// not an object takes one value: JSON, @FILE, - for stdin, or plain text if the prompt accepts a string.
 func (a *Arguments) Vars(ctx context.Context, p *prompt.Prompt) (json.RawMessage, error) {
 	if p.TakesObject() {
 		return a.objectVars(ctx)
@@ -79,7 +78,7 @@ func (a *Arguments) Vars(ctx context.Context, p *prompt.Prompt) (json.RawMessage
 	}
 	switch len(flags) {
 	case 0:
-		return nil, nil // the prompt says what it takes
+		return nil, nil // the prompt reports what it takes
 	case 1:
 	default:
 		return nil, usagef("prompt %q takes one value, not variables by name: give -a once", p.Object().Metadata.Name)
@@ -96,7 +95,7 @@ func (a *Arguments) Vars(ctx context.Context, p *prompt.Prompt) (json.RawMessage
 	return oneValue(p, text, name, isFile)
 }
 
-// oneValue reads the whole input of a prompt.
+// oneValue reads the input of a prompt that takes one value.
 func oneValue(p *prompt.Prompt, text []byte, name string, isFile bool) (json.RawMessage, error) {
 	if isYAML(name) && isFile {
 		return yamlValue(name, text)
@@ -107,7 +106,7 @@ func oneValue(p *prompt.Prompt, text []byte, name string, isFile bool) (json.Raw
 	case notJSON == nil && (!takesText || p.Takes(v1.JSONKind(text))):
 		return text, nil
 	case takesText:
-		if isFile { // files and pipes end in a line break that nobody means
+		if isFile { // the last line break of a file or pipe is not part of the text
 			text = []byte(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
 		}
 		return json.Marshal(string(text))
@@ -157,7 +156,7 @@ func (a *Arguments) readArgs(ctx context.Context, file string, into map[string]j
 	if err != nil {
 		return err
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors of Windows begin files so
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // the byte order mark of Windows editors
 	if isYAML(name) {
 		if data, err = yamlValue(name, data); err != nil {
 			return err
@@ -222,7 +221,7 @@ func ParseArgs(flags []string) (pairs map[string]json.RawMessage, whole []string
 	return pairs, whole, nil
 }
 
-// mergeObject puts the members of a JSON object into a map. null is an object without any.
+// mergeObject copies the members of a JSON object into a map. null counts as an empty object.
 func mergeObject(data []byte, into map[string]json.RawMessage) error {
 	data = bytes.TrimSpace(data)
 	doc, err := validate.Decode(data)
@@ -239,14 +238,14 @@ func mergeObject(data []byte, into map[string]json.RawMessage) error {
 	return json.Unmarshal(data, &into)
 }
 
-// NestedArgs puts the pairs of the arguments whose key is a path, such as body.stock=4, into the objects that the
-// path names. A property that has the whole key as its name is set as it is, and so is every
-// key whose first part is no property of the tool: validation then says what is.
+// NestedArgs moves the pairs whose key is a path, such as body.stock=4, into the objects that the path names. A
+// key stays as it is if a property of the tool has that whole key as its name, or if its first part is not a
+// property; then validation reports it.
 func NestedArgs(tool *v1.Tool, args json.RawMessage, pairs map[string]json.RawMessage) (json.RawMessage, error) {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	_ = json.Unmarshal(tool.Spec.InputSchema, &schema) // a schema that is true or false has none
+	_ = json.Unmarshal(tool.Spec.InputSchema, &schema) // the schemas true and false have no properties
 	var keys []string
 	for key := range pairs {
 		head, _, dotted := strings.Cut(key, ".")
@@ -272,7 +271,7 @@ func NestedArgs(tool *v1.Tool, args json.RawMessage, pairs map[string]json.RawMe
 	return json.Marshal(all)
 }
 
-// setAt sets a member of nested objects, and makes those that are missing.
+// setAt sets a member of nested objects, and creates missing objects on the way.
 func setAt(in map[string]json.RawMessage, path []string, value json.RawMessage) error {
 	name := path[0]
 	if len(path) == 1 {

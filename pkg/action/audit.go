@@ -44,7 +44,7 @@ func (a *Audit) Run(ctx context.Context, do func(store.Store, store.AuditFilter)
 			if namespace, local, ok := strings.Cut(name, "/"); ok {
 				f.Namespace, name = namespace, local
 			}
-			f.Tool = "" // only records of changes of tools have it
+			f.Tool = "" // only records about tools have it
 			fits := regexp.MustCompile("^" + strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(name)) + "$")
 			s = chosenAudit{s, func(r *v1.AuditRecord) bool {
 				return r.Change != nil && strings.EqualFold(r.Change.Kind, first) && fits.MatchString(r.Change.Name)
@@ -68,7 +68,8 @@ func (a *Audit) Run(ctx context.Context, do func(store.Store, store.AuditFilter)
 	})
 }
 
-// AuditDecisions are the values of Decision of [Audit]. "refused" is by a policy or a person.
+// AuditDecisions returns the values of Decision of [Audit]. "refused" covers refusals by a policy and by a
+// person.
 func AuditDecisions() []string { return slices.Sorted(maps.Keys(decisions)) }
 
 var decisions = map[string]func(*v1.AuditRecord) bool{

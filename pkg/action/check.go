@@ -15,26 +15,26 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// Check finds every violation of manifests that is found without a call.
+// Check finds the violations of manifests that can be found without a call.
 type Check struct {
-	// Load reads the manifests; with places, it keeps the place of every field, see manifest.Options.Fields.
+	// Load reads the manifests. With places, it keeps the position of every field, see manifest.Options.Fields.
 	Load func(ctx context.Context, places bool) (*manifest.Set, error)
-	// Places has Load keep the places at once. Default: they take more memory than the objects, so the
-	// manifests are read a second time when a violation needs one.
+	// Places makes Load keep the positions at once. By default the manifests are read a second time when a
+	// violation needs a position, because positions take more memory than the objects.
 	Places bool
-	// Namespace is that of objects that name none. Default: v1.DefaultNamespace.
+	// Namespace is the namespace of objects that name none. Default: v1.DefaultNamespace.
 	Namespace string
-	// Beside are objects that the manifests may name.
+	// Beside are objects that the manifests may refer to.
 	Beside []v1.Object
-	// SkipTexts leaves out the warnings about texts that models read.
+	// SkipTexts omits the warnings about texts that models read.
 	SkipTexts bool
-	// Locks are files of locks that [Validate] and [Lint] read, too; they need not exist.
+	// Locks are lock files that [Validate] and [Lint] check too; they need not exist.
 	Locks []string
-	// Options are those of [Violations].
+	// Options are the options of [Violations].
 	Options gateway.Options
 }
 
-// brokenLocks are the violations of Locks: a gateway would refuse to start with them.
+// brokenLocks returns the violations in Locks: a gateway would refuse to start with them.
 func (c Check) brokenLocks() (out []v1.Violation) {
 	for _, path := range c.Locks {
 		if _, err := lock.Read(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +59,7 @@ func (c Check) Run(ctx context.Context) (*manifest.Set, []v1.Violation, error) {
 	return set, violations, err
 }
 
-// Set checks manifests that were read.
+// Set checks manifests that are already loaded.
 func (c Check) Set(ctx context.Context, set *manifest.Set) ([]v1.Violation, error) {
 	elsewhere := intoNamespace(set.Objects, c.Namespace)
 	found, err := Violations(ctx, set.Objects, c.Beside, c.Options)

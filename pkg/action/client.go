@@ -28,12 +28,12 @@ type Client struct {
 	*Config
 	// Client is one of [ClientNames].
 	Client string
-	// Name is that of the server in the configuration. Default: toolctl.
+	// Name is the name of the server in the configuration. Default: toolctl.
 	Name string
-	// URL is the address of a server that runs. Default: the client starts one.
+	// URL is the address of a running server. Default: the client starts one.
 	URL string
-	// TokenEnv is the variable with the token for URL, or "" for none. Default: none for this machine, else
-	// TOOLCTL_TOKEN.
+	// TokenEnv is the variable with the token for URL, or "" for none. Default: none for a loopback address,
+	// otherwise TOOLCTL_TOKEN.
 	TokenEnv *string
 	// Authoring starts 'toolctl mcp authoring' instead.
 	Authoring bool
@@ -43,18 +43,18 @@ type Client struct {
 	Write bool
 }
 
-// ClientNames lists the clients.
+// ClientNames returns the names of the supported clients.
 func ClientNames() []string { return slices.Sorted(maps.Keys(mcpclients.All)) }
 
-// ClientEntry is a configuration of a client.
+// ClientEntry is the configuration of a client.
 type ClientEntry struct {
-	// Client is its title, and File where its configuration is.
+	// Client is the title of the client, and File the path of its configuration.
 	Client, File string
-	// Missing are the variables whose values have to be put into Text by hand.
+	// Missing are the variables whose values the person has to put into Text.
 	Missing []string
-	// Text is what the file has then. Before is what it has now, when it is to be written.
+	// Text is the new content of the file. Before is its present content if the file is to be written.
 	Text, Before []byte
-	// Difference are the lines that change, without the values of variables.
+	// Difference shows the lines that change, without the values of variables.
 	Difference string
 
 	mode, modeBefore fs.FileMode // of the file; 0 for none before
@@ -126,7 +126,7 @@ func (c *Client) Run(ctx context.Context) (*ClientEntry, error) {
 	return e, nil
 }
 
-// server gathers what a client has to know.
+// server returns what a client has to know of the server.
 func (c *Client) server(ctx context.Context) (s mcpclients.Server, err error) {
 	switch {
 	case c.Authoring && c.URL != "":
@@ -148,7 +148,7 @@ func (c *Client) server(ctx context.Context) (s mcpclients.Server, err error) {
 	return s, err
 }
 
-// remote is a server that runs.
+// remote returns a running server.
 func (c *Client) remote() (s mcpclients.Server, err error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -170,7 +170,7 @@ func (c *Client) remote() (s mcpclients.Server, err error) {
 	return s, nil
 }
 
-// AuthoringFolder is the one folder of Files, else the current one.
+// AuthoringFolder returns the one folder in Files, or the current folder without Files.
 func (c *Config) AuthoringFolder() (string, error) {
 	switch {
 	case len(c.Files) > 1 || len(c.Overlays) > 0:
@@ -185,8 +185,8 @@ func (c *Config) AuthoringFolder() (string, error) {
 	return dir, nil
 }
 
-// variables returns the names of the variables that the manifests need: those without a
-// fallback, and of the others those that are set here.
+// variables returns the environment variables that the manifests need: those without a fallback, and those with
+// one that are set here.
 func (c *Client) variables(ctx context.Context) ([]string, error) {
 	var objects []v1.Object
 	if len(c.Files) > 0 {
@@ -217,8 +217,8 @@ func (c *Client) variables(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), nil
 }
 
-// command makes the command. A client starts programs in a folder of its own, so
-// every path is absolute.
+// command returns the command that a client starts. Its paths are absolute, because clients start programs in a
+// folder of their own.
 func (c *Client) command() (mcpclients.Server, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -253,7 +253,7 @@ func (c *Client) command() (mcpclients.Server, error) {
 		paths = append(paths, [2]string{"--lock-file", c.Gateway.LockFile})
 	}
 	for _, p := range paths {
-		if flag, path := p[0], p[1]; flag == "--store" && strings.Contains(path, ":") { // no path
+		if flag, path := p[0], p[1]; flag == "--store" && strings.Contains(path, ":") { // an address, not a path
 			e.Args = append(e.Args, flag, path)
 		} else if path, err = filepath.Abs(path); err != nil {
 			return e, err
@@ -271,7 +271,7 @@ func (c *Client) command() (mcpclients.Server, error) {
 	return e, nil
 }
 
-// read reads the file of the client as it is.
+// read reads the present file of the client.
 func (e *ClientEntry) read() error {
 	const most = 1 << 20 // the reader of comments recurses as deep as the file is nested
 	if real, err := filepath.EvalSymlinks(e.File); err == nil {
@@ -299,7 +299,7 @@ func (e *ClientEntry) read() error {
 // Changes reports whether writing changes the file.
 func (e *ClientEntry) Changes() bool { return !bytes.Equal(e.Before, e.Text) }
 
-// Write writes the file, and keeps the one before as FILE.bak.
+// Write writes the file, and keeps the previous one as FILE.bak.
 func (e *ClientEntry) Write() error {
 	if err := os.MkdirAll(filepath.Dir(e.File), 0o755); err != nil {
 		return err
@@ -312,13 +312,13 @@ func (e *ClientEntry) Write() error {
 	return replaceFile(e.File, e.Text, e.mode)
 }
 
-// replaceFile writes a file in one step: who reads it sees the old one or the new one.
+// replaceFile replaces a file in one step: readers see the old or the new content.
 func replaceFile(file string, data []byte, mode fs.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".toolctl-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name()) // nothing, once it is renamed
+	defer os.Remove(tmp.Name()) // no effect after the rename
 	_, err = tmp.Write(data)
 	if err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
 		return err
@@ -326,8 +326,8 @@ func replaceFile(file string, data []byte, mode fs.FileMode) error {
 	return os.Rename(tmp.Name(), file)
 }
 
-// lineDiff shows what changed between two texts: the lines between those that both begin
-// and end with.
+// lineDiff returns the lines in which two texts differ: those between their common beginning and their common
+// end.
 func lineDiff(from, to string) string {
 	a, b := strings.SplitAfter(from, "\n"), strings.SplitAfter(to, "\n")
 	start := 0

@@ -8,14 +8,14 @@ import (
 	"toolctl.dev/toolctl/pkg/diff"
 )
 
-// Compare says what becomes of objects that were read, and what that breaks.
+// Compare finds the differences between two lists of objects, and what they break.
 type Compare struct {
 	Before, After []v1.Object
-	// Only chooses the objects that are compared. Default: all.
+	// Only selects the objects to compare. Default: all.
 	Only func(v1.Object) bool
 }
 
-// Run compares the two sides. Objects without a name are on neither.
+// Run compares the two sides. It ignores objects without a name.
 func (o Compare) Run(ctx context.Context) (*diff.Report, error) {
 	chosen := func(objects []v1.Object) []v1.Object {
 		return slices.DeleteFunc(slices.Clone(objects), func(obj v1.Object) bool {

@@ -16,15 +16,15 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Observer says how objects stand: to the sets of a store, and to the lock.
+// Observer determines the status of objects from the sets of a store and from the lock.
 type Observer struct {
 	newest    map[string]store.Revision // by set
 	overrides []store.Override
 	lock      *lock.File // nil for none
 }
 
-// NewObserver reads the newest revision of each set, the overrides, and the lock where there is one; named is
-// as for [Options]. Without a store no object belongs to a set.
+// NewObserver reads the newest revision of each set, the overrides, and the lock if it exists; named is as in
+// [gateway.Options.LockFile]. Without a store, no object belongs to a set.
 func NewObserver(ctx context.Context, st store.Store, named string) (*Observer, error) {
 	o := &Observer{newest: map[string]store.Revision{}}
 	if st != nil {
@@ -52,8 +52,8 @@ func NewObserver(ctx context.Context, st store.Store, named string) (*Observer, 
 	return o, nil
 }
 
-// Status says how an object stands. rec is the object as the store has it, nil for one of
-// files; state is what its server answered, nil for a server that was not asked.
+// Status returns the status of an object. rec is its record in the store, nil for an object of files; state is
+// the answer of its server, nil if the server was not queried.
 func (o *Observer) Status(it registry.Item, rec *store.Record, state *mcp.ServerState) v1.Status {
 	h := it.Object.Head()
 	s := v1.Status{}
@@ -77,9 +77,9 @@ func (o *Observer) Status(it registry.Item, rec *store.Record, state *mcp.Server
 	return s
 }
 
-// Turned has the store say since when the conditions of objects have their status; records are
-// the objects. What is not asked for has no status that could turn, and is unknown since it was
-// made. Without a store, and with one that cannot be written, they are as they are since now.
+// Turned fills in the times of the last transitions of conditions, which the store remembers; records are the
+// objects. A condition that is Unknown keeps the creation time. Without a store, and with a store that cannot
+// be written, the time is now.
 func Turned(ctx context.Context, st store.Store, all map[v1.Key]v1.Status, records map[v1.Key]*store.Record) {
 	if st == nil {
 		now := time.Now().UTC()
@@ -114,8 +114,8 @@ func Turned(ctx context.Context, st store.Store, all map[v1.Key]v1.Status, recor
 	}
 }
 
-// begins says with which status an object begins: what is applied was checked before, and is
-// ready; a server is not asked.
+// begins returns the status that a condition begins with: applied objects were checked and are ready, and
+// servers have not been queried.
 func begins(rec *store.Record, c *v1.Condition) store.Seen {
 	s := store.Seen{UID: rec.UID, Type: c.Type, Status: c.Status}
 	first := v1.ConditionFalse
@@ -133,7 +133,7 @@ func begins(rec *store.Record, c *v1.Condition) store.Seen {
 	return s
 }
 
-// Reasons of the condition Drifted that say since when.
+// Reasons of the condition Drifted for which the time of the change is known.
 const (
 	reasonChangedSince = "ChangedSince" // something else than its set changed the object
 	reasonOverridden   = "Overridden"   // an override in the store gives it another text
@@ -157,7 +157,7 @@ func ready(it registry.Item, state *mcp.ServerState) v1.Condition {
 	return c
 }
 
-// degraded is true of what cannot be used, and of what can be used in part.
+// degraded is true for objects that cannot be used fully.
 func degraded(it registry.Item, state *mcp.ServerState) v1.Condition {
 	c := ready(it, state)
 	c.Type = v1.ConditionDegraded
@@ -187,8 +187,8 @@ func degraded(it registry.Item, state *mcp.ServerState) v1.Condition {
 	return c
 }
 
-// drifted is true of what its set did not apply as it is, of what an override changes, and of a server
-// whose tools differ from the lock.
+// drifted is true for objects that differ from what their set applied, for tools whose description an override
+// replaces, and for servers whose tools differ from the lock.
 func (o *Observer) drifted(rec *store.Record, state *mcp.ServerState) v1.Condition {
 	c := v1.Condition{Type: v1.ConditionDrifted, Status: v1.ConditionFalse, Reason: "NoSet", Message: "it belongs to no set"}
 	if newest, ok := o.newest[rec.Set]; ok && rec.Set != "" {

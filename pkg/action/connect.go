@@ -17,26 +17,25 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// connectedSet is the apply set of the servers that were connected by hand, so that no
-// apply prunes them.
+// connectedSet is the set of the servers that were connected by hand. No apply prunes it.
 const connectedSet = "mcp-connect"
 
 const notServers = "servers are connected in the store, not in files"
 
-// ServerWords are what a person says of an MCP server: a command with its arguments, or a URL.
+// ServerWords describe an MCP server as a person does: a command with arguments, or a URL.
 type ServerWords struct {
 	Words []string
-	// Name is that of the manifest. Default: one of the package, the program or the host.
+	// Name is the name of the manifest. Default: the name of the package, the program or the host.
 	Name string
-	// Transport is that of a URL. Default: streamable_http.
+	// Transport is the transport of a URL. Default: streamable_http.
 	Transport string
-	// Env are variables of the command as NAME=VALUE, or NAME for the environment's own.
+	// Env are variables of the command as NAME=VALUE, or NAME to pass on the present value.
 	Env []string
-	// Noted is told what was put in the place of secrets, before a server is asked.
+	// Noted is called with the replacements of secrets before a server is queried.
 	Noted func(notes []string)
 }
 
-// manifest makes the manifest of the server.
+// manifest returns the manifest of the server.
 func (s *ServerWords) manifest() (*v1.MCPServer, error) {
 	if s.Name != "" && !v1.IsName(s.Name) {
 		return nil, usagef("--name %q is not a legal name: expected lower-case letters, digits, '-', '_' and '.'", s.Name)
@@ -65,7 +64,8 @@ func (s *ServerWords) manifest() (*v1.MCPServer, error) {
 	return server, nil
 }
 
-// asked is the server as it is asked: with the words of the person, for which the manifest may have variables.
+// asked returns the server with the original words of the person: the manifest may have variables in their
+// place.
 func (s *ServerWords) asked(server *v1.MCPServer) *v1.MCPServer {
 	asked := *server
 	if asked.Spec.Command == "" {
@@ -79,7 +79,7 @@ func (s *ServerWords) asked(server *v1.MCPServer) *v1.MCPServer {
 	return &asked
 }
 
-// AskServer asks one MCP server what it offers.
+// AskServer queries one MCP server for what it offers.
 func (c *Config) AskServer(ctx context.Context, s *v1.MCPServer) (_ mcp.ServerState, err error) {
 	o := c.Gateway
 	o.Objects = []v1.Object{s}
@@ -91,8 +91,8 @@ func (c *Config) AskServer(ctx context.Context, s *v1.MCPServer) (_ mcp.ServerSt
 	return g.Discover(ctx, s.Key())[0], nil
 }
 
-// offered asks one MCP server for its tools, and tells offers of all of them, those included that have a
-// problem and are not returned.
+// offered returns the usable tools of an MCP server. offers is called with all of its tools, also those with a
+// problem.
 func (c *Config) offered(ctx context.Context, s *v1.MCPServer, offers func([]mcp.DiscoveredTool)) ([]mcp.DiscoveredTool, error) {
 	state, err := c.AskServer(ctx, s)
 	switch {
@@ -109,17 +109,17 @@ func (c *Config) offered(ctx context.Context, s *v1.MCPServer, offers func([]mcp
 	return slices.DeleteFunc(slices.Clone(state.Tools), func(t mcp.DiscoveredTool) bool { return t.Problem != "" }), nil
 }
 
-// ImportServer makes the manifest of one MCP server, and of its tools.
+// ImportServer generates the manifest of one MCP server, and of its tools.
 type ImportServer struct {
 	*Config
 	ServerWords
-	// Tools asks the server for its tools. Without, nothing is started.
+	// Tools queries the server for its tools. Otherwise toolctl does not start the server.
 	Tools bool
-	// Offers is told of the tools that the server offers; those with a problem are left out.
+	// Offers is called with the tools that the server offers; those with a problem are left out.
 	Offers func([]mcp.DiscoveredTool)
 }
 
-// Run makes the manifests.
+// Run generates the manifests.
 func (i *ImportServer) Run(ctx context.Context) ([]v1.Object, error) {
 	server, err := i.manifest()
 	if err != nil || !i.Tools {
@@ -137,7 +137,7 @@ func (i *ImportServer) Run(ctx context.Context) ([]v1.Object, error) {
 	return objects, err
 }
 
-// freeName returns a name that no other manifest has, and takes it.
+// freeName returns a name that no other manifest has, and reserves it.
 func freeName(name string, taken map[string]bool) string {
 	free := name
 	for i := 2; taken[free]; i++ {
@@ -147,13 +147,13 @@ func freeName(name string, taken map[string]bool) string {
 	return free
 }
 
-// Connect puts an MCP server into the store by hand.
+// Connect adds an MCP server to the store.
 type Connect struct {
 	*Config
 	ServerWords
-	// Unasked connects a server without asking it.
+	// Unasked adds the server without querying it.
 	Unasked bool
-	// Replace takes the place of a server of the same name.
+	// Replace replaces a server with the same name.
 	Replace bool
 	Offers  func([]mcp.DiscoveredTool)
 }
@@ -161,11 +161,11 @@ type Connect struct {
 // Connected is the result of a [Connect].
 type Connected struct {
 	Server v1.Key
-	// Tools is how many can be used; -1 when the server was not asked.
+	// Tools is the number of usable tools, or -1 if the server was not queried.
 	Tools int
 }
 
-// Run asks the server and connects it.
+// Run queries the server and adds it.
 func (c *Connect) Run(ctx context.Context) (*Connected, error) {
 	server, err := c.manifest()
 	if err != nil {
@@ -198,7 +198,7 @@ func (c *Connect) Run(ctx context.Context) (*Connected, error) {
 	})
 }
 
-// Disconnect removes MCP servers that were connected by hand.
+// Disconnect removes MCP servers that were added by [Connect].
 type Disconnect struct {
 	*Config
 	Names []string
@@ -224,7 +224,7 @@ func (d *Disconnect) Run(ctx context.Context) (keys []v1.Key, err error) {
 	return keys, err
 }
 
-// Connections lists the MCP servers of the store, and starts none.
+// Connections lists the MCP servers in the store without starting them.
 type Connections struct{ *Config }
 
 // Connection is an MCP server of the store.
@@ -233,8 +233,7 @@ type Connection struct {
 	Namespace string `json:"namespace"`
 	// Source is "connect" or "apply".
 	Source string `json:"source"`
-	// Transport is stdio, streamable_http or sse, and Address the program or the URL
-	// without what may be secret.
+	// Transport is stdio, streamable_http or sse, and Address the program or the URL without secrets.
 	Transport string `json:"transport"`
 	Address   string `json:"address"`
 }

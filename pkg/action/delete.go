@@ -12,25 +12,25 @@ import (
 
 // Request names objects of one kind.
 type Request struct {
-	// Kind is one of [v1.Kinds]; "" is all of them, where a verb takes that.
+	// Kind is one of [v1.Kinds]; "" means all kinds if the verb allows it.
 	Kind string
-	// Names may be of any form that [registry.Registry.Get] takes. Default: all objects of the kind.
+	// Names may have any form that [registry.Registry.Get] accepts. Default: all objects of the kind.
 	Names []string
 }
 
-// Delete deletes objects from the store in one transaction: those of Requests, or with neither names nor
-// a selector there, those that the files contain.
+// Delete deletes objects from the store in one transaction: the objects of Requests, or without Requests those
+// that the files declare.
 type Delete struct {
 	*Config
 	Requests []Request
-	// Selector chooses the objects of the kinds of Requests by labels.
+	// Selector selects objects of the kinds in Requests by their labels.
 	Selector string
 	DryRun   bool
-	// IgnoreMissing passes over names of objects that do not exist.
+	// IgnoreMissing skips names of objects that do not exist.
 	IgnoreMissing bool
 }
 
-// Run deletes the objects, and returns them.
+// Run deletes the objects and returns them.
 func (d *Delete) Run(ctx context.Context) (changes []Change, err error) {
 	err = d.withStore(ctx, false, func(s store.Store) error {
 		find := d.named
@@ -83,7 +83,7 @@ func (d *Delete) ofFiles(ctx context.Context, _ store.Store) ([]v1.Key, error) {
 	return keys, nil
 }
 
-// named finds the objects that names mean, with the rules of every other verb.
+// named finds objects by their names, with the same rules as other verbs.
 func (d *Delete) named(ctx context.Context, s store.Store) ([]v1.Key, error) {
 	reg, err := namesOf(ctx, s)
 	if err != nil {
@@ -115,7 +115,7 @@ func (d *Delete) named(ctx context.Context, s store.Store) ([]v1.Key, error) {
 	return keys, nil
 }
 
-// existing reads the records of keys, each once.
+// existing reads the records of the keys, each once.
 func (d *Delete) existing(ctx context.Context, s store.Store, keys []v1.Key) ([]store.Record, error) {
 	var out []store.Record
 	read := map[v1.Key]bool{}
@@ -137,7 +137,7 @@ func (d *Delete) existing(ctx context.Context, s store.Store, keys []v1.Key) ([]
 	return out, nil
 }
 
-// namesOf is a registry of what a store has, to find objects by name.
+// namesOf returns a registry of the objects in a store, to find them by name.
 func namesOf(ctx context.Context, s store.Objects) (*registry.Registry, error) {
 	objects, err := Objects(ctx, s, store.ListOptions{})
 	if err != nil {

@@ -14,37 +14,38 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Describe says what is known of objects: their state, and what applies to them.
+// Describe returns everything known about objects: their state, and the rules that apply to them.
 type Describe struct {
 	*Config
-	// Requests are the objects. One without names is about all of its kind that Selector chooses.
+	// Requests are the objects. A request without names selects all objects of its kind with the labels of
+	// Selector.
 	Requests []Request
 	Selector string
-	// Offline asks no MCP server what it offers.
+	// Offline queries no MCP server.
 	Offline bool
 }
 
-// Described is what is known of one object.
+// Described is everything known about one object.
 type Described struct {
 	registry.Item
-	// Shown is the object with what may be secret masked.
+	// Shown is the object with possible secrets masked.
 	Shown v1.Object
-	// Record is that of the store; nil for objects of files and servers.
+	// Record is the record in the store; nil for objects of files and servers.
 	Record *store.Record
-	// Override gives a tool its description; nil when none does.
+	// Override replaces the description of a tool; nil without one.
 	Override *store.Override
-	// Policies govern a tool that is ready.
+	// Policies are those that govern a tool that is ready.
 	Policies []string
-	// Prompt is a prompt that is ready, and Tools those that it names.
+	// Prompt is set for a prompt that is ready, and Tools are the tools that it names.
 	Prompt *prompt.Prompt
 	Tools  []string
 	// Status is nil for objects of files and servers.
 	Status *v1.Status
-	// State is what an MCP server says that was asked.
+	// State is the answer of an MCP server that was queried.
 	State *mcp.ServerState
 }
 
-// Run describes the objects, and returns those that come before an error, too.
+// Run describes the objects. Beside an error, it returns the objects before it.
 func (d *Describe) Run(ctx context.Context) (all []Described, err error) {
 	has, err := Labeled(d.Selector)
 	if err != nil {
@@ -77,10 +78,10 @@ func (d *Describe) Run(ctx context.Context) (all []Described, err error) {
 	return all, err
 }
 
-// describe describes the object that a name means; a server is asked, unless Offline.
+// describe describes the object with a name; it queries a server unless Offline is set.
 func (d *Describe) describe(ctx context.Context, w *Workspace, kind, name string) (_ *Described, err error) {
 	if kind == v1.KindTool && !d.Offline {
-		_, _ = w.Find(ctx, v1.Call{Tool: name, Namespace: d.Namespace}) // what is missing, Get says
+		_, _ = w.Find(ctx, v1.Call{Tool: name, Namespace: d.Namespace}) // Get reports a missing tool
 	}
 	r := &Described{}
 	if r.Item, err = w.Registry.Get(kind, d.Namespace, name); err != nil {
@@ -122,7 +123,7 @@ func (d *Describe) describe(ctx context.Context, w *Workspace, kind, name string
 	return r, err
 }
 
-// tool adds what is known of a tool.
+// tool adds the override and the policies of a tool.
 func (r *Described) tool(ctx context.Context, w *Workspace) error {
 	key := r.Object.Head().Key()
 	if w.Store != nil {
@@ -149,7 +150,7 @@ func (r *Described) tool(ctx context.Context, w *Workspace) error {
 	return err
 }
 
-// toolsOf lists the tools that a prompt names now; servers are not asked for theirs.
+// toolsOf lists the tools that a prompt names, without querying servers.
 func toolsOf(reg *registry.Registry, m *v1.Prompt) (all []string) {
 	seen := map[string]bool{}
 	for _, want := range m.Spec.Tools {

@@ -18,7 +18,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// AgainstStore is the other side of a [Diff] that is the store.
+// AgainstStore makes a [Diff] compare with the store.
 const AgainstStore = "store"
 
 // Diff compares manifests with the store, with other files or with a Git revision.
@@ -32,19 +32,19 @@ type Diff struct {
 // Differences is the result of a [Diff].
 type Differences struct {
 	Report *diff.Report
-	// Plan is what an apply would do; nil when the other side is not the store.
+	// Plan lists the changes that an apply would make; nil if the comparison is not with the store.
 	Plan *plan.Plan
-	// Left is how many objects of the set the files do not contain, and no Prune would delete.
+	// Left is the number of objects of the set that the files no longer contain and that stay without Prune.
 	Left int
-	// Kept are objects of the set that would not be pruned, because their annotation says so.
+	// Kept are the objects of the set that --prune would leave because of their annotation.
 	Kept     []v1.Key
 	Warnings []v1.Violation
-	// OtherErrors are what is wrong on the other side. What it keeps from being read is not in Report, so
-	// that a change which breaks may be missing there.
+	// OtherErrors are errors on the other side. Objects that could not be read there are missing in Report, and
+	// with them possibly a breaking change.
 	OtherErrors []v1.Violation
 }
 
-// Run compares. The report has the places of what changed.
+// Run compares. The report has the positions of the changes.
 func (d *Diff) Run(ctx context.Context) (*Differences, error) {
 	var r *Differences
 	var err error
@@ -59,12 +59,12 @@ func (d *Diff) Run(ctx context.Context) (*Differences, error) {
 	return r, d.locate(ctx, r.Report)
 }
 
-// placed reports whether the files are read with the places of their fields at once: what is built or
-// comes from stdin cannot be read again.
+// placed reports whether the files are read with the positions of their fields at once: overlays and stdin
+// cannot be read again.
 func (d *Diff) placed() bool { return len(d.Overlays) > 0 || slices.Contains(d.Files, "-") }
 
-// locate finds the places of what changed. Those of all fields of all files take more memory than the
-// objects, so the files with a change are read once more, some at a time.
+// locate finds the positions of the changes. The positions of all fields take more memory than the objects, so
+// it reads only the changed files again, in groups.
 func (d *Diff) locate(ctx context.Context, report *diff.Report) error {
 	if d.placed() {
 		return nil
@@ -167,7 +167,7 @@ func errorsOf(lists ...[]v1.Violation) []v1.Violation {
 	return slices.DeleteFunc(slices.Concat(lists...), v1.Violation.IsWarning)
 }
 
-// otherSide reads what Against names.
+// otherSide reads the manifests that Against names.
 func (d *Diff) otherSide(ctx context.Context, options manifest.Options) (*manifest.Set, error) {
 	options.Stdin = nil
 	rev, ok := strings.CutPrefix(d.Against, "git:")
@@ -184,7 +184,7 @@ func (d *Diff) otherSide(ctx context.Context, options manifest.Options) (*manife
 		}
 		return set, err
 	}
-	options.AllowEmpty = true // the folder may be new
+	options.AllowEmpty = true // the folder may not exist in that revision
 	rev, in, ok := strings.Cut(rev, ":")
 	g := source.Git{Rev: rev, Overlays: d.Overlays}
 	if ok {

@@ -17,27 +17,27 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Edit has a person edit objects of the store.
+// Edit lets a person edit objects of the store.
 type Edit struct {
 	*Config
 	// Requests name the objects.
 	Requests []Request
-	// Editor waits until the person has edited a file.
+	// Editor opens a file in the editor and returns when the person has closed it.
 	Editor func(ctx context.Context, file string) error
 }
 
-// Edited is what became of one object.
+// Edited is the result for one object.
 type Edited struct {
 	Key v1.Key
-	// Cancelled says why nothing was applied; empty when something was.
+	// Cancelled is the reason why nothing was applied; empty if something was.
 	Cancelled string
 	Changes   []Change
 }
 
-// maxEdited bounds an edited manifest.
+// maxEdited limits an edited manifest, in bytes.
 const maxEdited = 10 << 20
 
-// Run edits one object after the other, and returns those that came before an error, too.
+// Run edits the objects one by one. Beside an error, it returns the results before it.
 func (e *Edit) Run(ctx context.Context) (all []Edited, err error) {
 	if len(e.Files) > 0 {
 		return nil, usagef("edit is for objects of the store: open the files of -f in an editor yourself")
@@ -65,10 +65,10 @@ func (e *Edit) Run(ctx context.Context) (all []Edited, err error) {
 	return all, err
 }
 
-// note starts the lines of the file that are ours; they are no part of the manifest.
+// note starts the lines that toolctl adds to the file; they are not part of the manifest.
 const note = "#| "
 
-// edit lets a person edit one object until it can be applied or they give up.
+// edit lets a person edit one object until it can be applied or the person gives up.
 func (e *Edit) edit(ctx context.Context, s store.Store, key v1.Key) (done Edited, err error) {
 	done.Key = key
 	rec, err := s.Get(ctx, key)
@@ -139,7 +139,7 @@ func (e *Edit) edit(ctx context.Context, s store.Store, key v1.Key) (done Edited
 	}
 }
 
-// writeNamed puts the files that the manifest names beside it.
+// writeNamed writes the files that a manifest refers to beside it.
 func writeNamed(dir string, files map[string][]byte) error {
 	for name, content := range files {
 		if !filepath.IsLocal(name) {
@@ -156,7 +156,7 @@ func writeNamed(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// ask opens the editor with the text below our lines, and returns what was made of it.
+// ask opens the editor with our lines above the text, and returns the edited text.
 func (e *Edit) ask(ctx context.Context, file string, head, errs []string, body []byte) ([]byte, error) {
 	var b bytes.Buffer
 	for _, line := range slices.Concat(head, errs) {
@@ -180,7 +180,7 @@ func (e *Edit) ask(ctx context.Context, file string, head, errs []string, body [
 	return after, nil
 }
 
-// parse reads the text as the manifest that takes the place of an object.
+// parse reads the text as the new manifest of an object.
 func (e *Edit) parse(ctx context.Context, file string, body []byte, old v1.Object, beside []v1.Object) (v1.Object, []v1.Violation, error) {
 	if err := os.WriteFile(file, body, 0o600); err != nil {
 		return nil, nil, err
@@ -205,8 +205,8 @@ func (e *Edit) parse(ctx context.Context, file string, body []byte, old v1.Objec
 	return obj, nil, nil
 }
 
-// errorLines writes violations for the file that is opened again, whose lines are below
-// ours: head lines and one for each violation.
+// errorLines formats violations for the next edit, in which the lines of the manifest stand below head lines
+// and one line for each violation.
 func errorLines(violations []v1.Violation, head int, file string) []string {
 	lines := make([]string, len(violations))
 	for i, f := range violations {

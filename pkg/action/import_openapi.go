@@ -9,33 +9,33 @@ import (
 	"toolctl.dev/toolctl/pkg/openapi"
 )
 
-// ImportOpenAPI makes Tool manifests from an OpenAPI document.
+// ImportOpenAPI generates Tool manifests from an OpenAPI document.
 type ImportOpenAPI struct {
 	*Config
 	// Source is a file, a URL, or "-" for Stdin.
 	Source string
-	// Dir is the folder to write a file for each tool into. Default: nothing is written.
+	// Dir is the folder for the files, one for each tool. Default: nothing is written.
 	Dir string
 	// Include and Exclude are filters as KEY=GLOB.
 	Include, Exclude []string
 	Tools            openapi.Options
 	Folder           openapi.FolderOptions
-	// Given reports whether an option is given, by the name of its flag. Those about the tools that are not
-	// are as in the last import into Dir, and Taken is told of these.
+	// Given reports whether the flag with this name is given. Options of the tools that are not given have the
+	// values of the last import into Dir; Taken is called with those.
 	Given func(flag string) bool
 	Taken func(flags []string)
-	// Made is told of the tools before they are written.
+	// Made is called with the tools before they are written.
 	Made func(*openapi.Set)
 }
 
 // ImportedOpenAPI is the result of an [ImportOpenAPI].
 type ImportedOpenAPI struct {
 	*openapi.Set
-	// Report is nil when nothing was written.
+	// Report is nil if nothing was written.
 	Report *openapi.Report
 }
 
-// Empty reports that the document gave nothing to import.
+// Empty reports whether the document has nothing to import.
 func (r *ImportedOpenAPI) Empty() bool { return len(r.Tools)+len(r.Skipped) == 0 }
 
 // Run reads the document and writes the tools.
@@ -73,8 +73,8 @@ func (i *ImportOpenAPI) Run(ctx context.Context) (_ *ImportedOpenAPI, err error)
 	return r, err
 }
 
-// takeLast takes the options of the last import into the folder for those that are not given now: without
-// them its tools would be changed by an import that was to bring them up to date.
+// takeLast fills in the options of the last import into the folder that are not given now: otherwise an update
+// would also change the tools.
 func (i *ImportOpenAPI) takeLast(o *openapi.Options) error {
 	last, err := openapi.LastOptions(i.Dir)
 	if err != nil {

@@ -19,18 +19,18 @@ import (
 	"toolctl.dev/toolctl/pkg/store/auditlog"
 )
 
-// Import makes manifests of a file that another program reads.
+// Import converts a file of another program into manifests.
 type Import struct {
 	File string
-	// As is what the file is.
+	// As is the format of the file.
 	As Format
-	// Read reads at most limit bytes of a file, and one more of a larger one.
+	// Read returns the content of a file. It may stop one byte after limit.
 	Read func(ctx context.Context, file string, limit int) ([]byte, error)
-	// Noted is told what has no place in a manifest.
+	// Noted is called with what a manifest cannot express.
 	Noted func(notes []string)
 }
 
-// Format is what a file is that [Import] reads.
+// Format is a format that [Import] reads.
 type Format struct {
 	most int // bytes
 	read func(file string, data []byte) ([]v1.Object, []string, error)
@@ -68,8 +68,8 @@ func (i *Import) Run(ctx context.Context) ([]v1.Object, error) {
 	return objects, nil
 }
 
-// WriteManifests writes a file for each object into a folder and returns their paths. A file that is there is
-// an error before any is written, unless force is set.
+// WriteManifests writes one file for each object into a folder and returns the paths. If a file exists, it
+// fails before it writes any, unless force is set.
 func WriteManifests(dir string, objects []v1.Object, force bool) (paths []string, err error) {
 	texts := make([][]byte, len(objects))
 	for i, o := range objects {
@@ -101,16 +101,16 @@ func WriteManifests(dir string, objects []v1.Object, force bool) (paths []string
 	return paths, nil
 }
 
-// Simulate has policies decide again on calls that were recorded.
+// Simulate evaluates policies on recorded calls.
 type Simulate struct {
 	*Config
-	// Audit is a file of audit records, one of JSON a line. Default: the audit of the store.
+	// Audit is a file with one audit record of JSON per line. Default: the audit log of the store.
 	Audit string
-	// Since leaves out earlier calls.
+	// Since skips earlier calls.
 	Since time.Time
 }
 
-// Run decides on the calls in their order.
+// Run evaluates the policies on the calls in their order.
 func (s *Simulate) Run(ctx context.Context) (sim *scenario.Simulation, err error) {
 	records, err := s.records(ctx)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Simulate) Run(ctx context.Context) (sim *scenario.Simulation, err error
 	return sim, err
 }
 
-// records reads what was recorded.
+// records reads the recorded calls.
 func (s *Simulate) records(ctx context.Context) (records []v1.AuditRecord, err error) {
 	if s.Audit == "" {
 		err := s.withStore(ctx, false, func(from store.Store) (err error) {

@@ -11,31 +11,31 @@ import (
 	"toolctl.dev/toolctl/pkg/lock"
 )
 
-// Lint finds what is valid but unwise in manifests.
+// Lint finds manifests that are valid but unwise.
 type Lint struct {
 	Check
-	// Only chooses the objects whose findings are reported. Rules look at all objects: one may be about
-	// another. Default: all.
+	// Only selects the objects whose findings are reported. The rules still check all objects, because a
+	// finding may concern two. Default: all.
 	Only func(v1.Object) bool
-	// LockFile is the lock, which has what is known of the tools of MCP servers. Default: the nearest
-	// toolctl.lock, from the current folder upwards; there need be none.
+	// LockFile is the lock with the tools of MCP servers. Default: the nearest toolctl.lock in the current
+	// folder or a parent, if there is one.
 	LockFile string
-	// Lint are the options of [lint.Check], but for its Lock.
+	// Lint are the options of [lint.Check], except its Lock.
 	Lint lint.Options
 }
 
-// Linted is what lint found.
+// Linted is the result of [Lint].
 type Linted struct {
 	lint.Report
-	// Objects counts those that were chosen, Files those that were read.
+	// Objects is the number of selected objects, Files that of the files read.
 	Objects, Files int
-	// Errors are those of all manifests: lint needs manifests without errors.
+	// Errors are the errors in the manifests: lint needs manifests without errors.
 	Errors []v1.Violation
 }
 
-// Run loads the manifests and looks them over.
+// Run loads and checks the manifests.
 func (o Lint) Run(ctx context.Context) (Linted, error) {
-	o.Places, o.SkipTexts = true, true // the rules have the texts
+	o.Places, o.SkipTexts = true, true // rules check the texts
 	set, violations, err := o.Check.Run(ctx)
 	if err != nil {
 		return Linted{}, err
@@ -50,7 +50,7 @@ func (o Lint) Run(ctx context.Context) (Linted, error) {
 	}
 	objects := set.Objects
 	if len(broken) > 0 {
-		objects = nil // rules would take the lock for one that is missing
+		objects = nil // rules would treat the broken lock as missing
 	}
 	r := Linted{Report: lint.Check(objects, o.Lint), Objects: len(set.Objects), Files: set.Files}
 	r.Errors = errorsOf(violations, broken)

@@ -17,7 +17,8 @@ type List struct {
 	// Requests are the objects, whose names may end in *. Default: all.
 	Requests []Request
 	Selector string
-	// Limit is how many of each request to list, after Offset; of all together with SortBy. Default: all.
+	// Limit is the maximum number of objects of each request, or with SortBy of all requests, after Offset.
+	// Default: all.
 	Limit, Offset int
 	// SortBy is the field to sort objects by, such as .metadata.name. Default: kind, namespace and name.
 	SortBy string
@@ -33,14 +34,14 @@ type List struct {
 // Listed is the result of a [List].
 type Listed struct {
 	Items []ListedItem
-	// Total is how many there are on all pages.
+	// Total is the number of objects on all pages.
 	Total int
 }
 
-// ListedItem is an object with what is known of it.
+// ListedItem is an object with its state.
 type ListedItem struct {
 	registry.Item
-	// Status is nil unless it was asked for, and for what a server offers.
+	// Status is nil unless Statuses is set, and for tools and prompts of servers.
 	Status *v1.Status
 	// State is the answer of an MCP server; nil if the server was not queried.
 	State *mcp.ServerState
@@ -117,7 +118,7 @@ func (l *List) ask(ctx context.Context, w *Workspace, q Request) (states []mcp.S
 		return nil
 	case q.Kind == v1.KindTool && len(q.Names) > 0 && !slices.ContainsFunc(q.Names, pattern):
 		for _, name := range q.Names {
-			_, _ = w.Find(ctx, v1.Call{Tool: name, Namespace: l.Namespace}) // what does not exist, the query says
+			_, _ = w.Find(ctx, v1.Call{Tool: name, Namespace: l.Namespace}) // the query reports a missing tool
 		}
 		return nil
 	case q.Kind == v1.KindTool, q.Kind == v1.KindPrompt && len(q.Names) == 0:
@@ -136,7 +137,7 @@ func (l *List) ask(ctx context.Context, w *Workspace, q Request) (states []mcp.S
 	return states
 }
 
-// query returns the items of a request, and how many there are on all pages.
+// query returns the items of a request, and the number of items on all pages.
 func (l *List) query(reg *registry.Registry, r Request, states []mcp.ServerState) ([]registry.Item, int, error) {
 	q := registry.Query{Kind: r.Kind, Namespace: l.Namespace, Selector: l.Selector, Limit: l.Limit, Offset: l.Offset}
 	if len(r.Names) == 0 {
@@ -173,7 +174,7 @@ func usage(err error) error {
 	return &UsageError{err}
 }
 
-// prompts lists the declared prompts and those of servers, which have no labels.
+// prompts lists the declared prompts and the prompts of servers, which have no labels.
 func (l *List) prompts(reg *registry.Registry, q registry.Query, states []mcp.ServerState) ([]registry.Item, int, error) {
 	q.Limit, q.Offset = 0, 0
 	p, err := reg.List(q)
@@ -212,7 +213,7 @@ func pageOf[T any](items []T, limit, offset int) []T {
 	return items
 }
 
-// promptOf shows a server's prompt in the form of a manifest.
+// promptOf converts a prompt of a server into a manifest.
 func promptOf(server v1.Key, p mcp.Prompt) *v1.Prompt {
 	o := v1.NewObject(v1.KindPrompt).(*v1.Prompt)
 	o.Metadata = v1.Metadata{Name: server.Name + "__" + p.Name, Namespace: server.Namespace}

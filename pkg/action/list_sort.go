@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// parseSortBy returns what sorts objects by the field of --sort-by; nil without one. Objects
-// without the field come first, then numbers, then texts.
+// parseSortBy returns a function that sorts objects by a field, or nil without a field. Objects without the
+// field come first, then numbers, then text.
 func parseSortBy(field string) (func([]registry.Item) ([]registry.Item, error), error) {
 	if field == "" {
 		return nil, nil

@@ -16,19 +16,19 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// Reading says how manifests are read.
+// Reading are the options for reading manifests.
 type Reading struct {
 	// Paths are files and folders. Default: Files of the [Config].
 	Paths []string
-	// Beside are objects that the manifests may name.
+	// Beside are objects that the manifests may refer to.
 	Beside []v1.Object
-	// Places keeps the place of every field, Layout the comments and the order of keys.
+	// Places keeps the position of every field, Layout the comments and the order of keys.
 	Places, Layout bool
-	// AllowEmpty accepts files that are gone or hold no objects.
+	// AllowEmpty accepts missing files and files without objects.
 	AllowEmpty bool
 }
 
-// Checking is the [Check] of manifests.
+// Checking returns the [Check] of manifests.
 func (c *Config) Checking(r Reading) (Check, error) {
 	if r.Paths == nil {
 		r.Paths = c.Files
@@ -42,7 +42,7 @@ func (c *Config) Checking(r Reading) (Check, error) {
 	if err != nil {
 		return Check{}, err
 	}
-	told := false // files may be read twice
+	told := false // the files may be read twice
 	return Check{
 		Load: func(ctx context.Context, places bool) (*manifest.Set, error) {
 			o := c.manifests()
@@ -62,7 +62,7 @@ func (c *Config) Checking(r Reading) (Check, error) {
 	}, nil
 }
 
-// locksOf are the lock that a gateway would use, and those of the folders of paths.
+// locksOf returns the lock that a gateway would use and the locks in the folders of paths.
 func locksOf(named string, paths []string) ([]string, error) {
 	used, err := lock.Find(named)
 	if err != nil {
@@ -78,7 +78,7 @@ func locksOf(named string, paths []string) ([]string, error) {
 	return all, nil
 }
 
-// unbuilt returns the folders that were read file by file although they are to be built.
+// unbuilt returns the folders that were read file by file but have a kustomization.yaml.
 func (c *Config) unbuilt(set *manifest.Set, paths []string) []string {
 	folders := set.Overlays
 	if len(set.Objects) == 0 {
@@ -91,8 +91,7 @@ func (c *Config) unbuilt(set *manifest.Set, paths []string) []string {
 	return folders
 }
 
-// Load reads and checks manifests. An error in them is a [v1.ValidationError] with all of them;
-// warnings are returned.
+// Load reads and checks manifests. Their errors are one [v1.ValidationError]; warnings are returned.
 func (c *Config) Load(ctx context.Context, r Reading) (*manifest.Set, []v1.Violation, error) {
 	check, err := c.Checking(r)
 	if err != nil {
@@ -109,7 +108,7 @@ func (c *Config) Load(ctx context.Context, r Reading) (*manifest.Set, []v1.Viola
 	return set, warnings, nil
 }
 
-// intoNamespace puts objects that name no namespace into that of the [Config].
+// intoNamespace sets the namespace of the [Config] in objects that name none.
 func (c *Config) intoNamespace(objects []v1.Object) ([]v1.Violation, error) {
 	if err := c.checkNamespace(); err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func (c *Config) checkNamespace() error {
 	return nil
 }
 
-// Regular refuses paths of pipes, devices and sockets.
+// Regular refuses pipes, devices and sockets.
 func Regular(paths []string) error {
 	for _, path := range paths {
 		if err := regular.Check(path); err != nil && path != "-" {
@@ -143,7 +142,7 @@ func (c *Config) keyNamed(kind, name string) v1.Key {
 	return k
 }
 
-// Labeled reads a selector into a test of objects.
+// Labeled returns a function that reports whether an object matches a label selector.
 func Labeled(selector string) (func(v1.Object) bool, error) {
 	s, err := registry.ParseSelector(selector)
 	if err != nil {

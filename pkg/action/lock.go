@@ -15,27 +15,27 @@ import (
 // Lock pins the tool definitions of MCP servers.
 type Lock struct {
 	*Config
-	// Names are the servers. Default: all, or those that Selector chooses.
+	// Names are the servers. Default: all servers that match Selector.
 	Names    []string
 	Selector string
-	// Update accepts what the servers say now, Check changes nothing.
+	// Update accepts the present definitions of the servers; Check changes nothing.
 	Update, Check bool
 }
 
 // Locked is the result of a [Lock].
 type Locked struct {
-	// Path is the lock, and File what it holds now; with Check, what the servers say.
+	// Path is the lock file, and File its new content; with Check, the present definitions of the servers.
 	Path string
 	File lock.File
-	// Added were added to the lock, and Removed are no longer in it.
+	// Added are the servers added to the lock, Removed those removed from it.
 	Added, Removed []v1.Key
-	// Drift is what differs from the lock, and was not accepted.
+	// Drift are the differences from the lock that were not accepted.
 	Drift []lock.Drift
-	// Down are the servers that could not be asked.
+	// Down are the servers that did not answer.
 	Down []mcp.ServerState
 }
 
-// Run asks the servers, and writes or checks the lock.
+// Run queries the servers, and writes or checks the lock.
 func (l *Lock) Run(ctx context.Context) (*Locked, error) {
 	if l.Update && l.Check {
 		return nil, usagef("--update and --check cannot be used together")
@@ -49,7 +49,7 @@ func (l *Lock) Run(ctx context.Context) (*Locked, error) {
 	}
 	old, err := lock.Read(path)
 	fresh := errors.Is(err, fs.ErrNotExist)
-	repaired := l.Update && len(l.Names) == 0 // it is written again whole
+	repaired := l.Update && len(l.Names) == 0 // the whole file is written again
 	if err != nil && (!fresh || l.Check) && !repaired {
 		if fresh {
 			return nil, usagef("there is no %s: make it with 'toolctl lock'", path)
@@ -82,8 +82,8 @@ func (l *Lock) Run(ctx context.Context) (*Locked, error) {
 	})
 }
 
-// servers returns the servers that Names name, all without any, and those that are named and are in
-// the lock alone.
+// servers returns the named servers, or all without Names, and separately the named ones that only the lock
+// has.
 func (l *Lock) servers(w *Workspace, old *lock.File) (keys, gone []v1.Key, err error) {
 	if len(l.Names) == 0 {
 		has, err := Labeled(l.Selector)
@@ -121,7 +121,7 @@ func (l *Lock) servers(w *Workspace, old *lock.File) (keys, gone []v1.Key, err e
 	return keys, gone, nil
 }
 
-// LockServers turns states into what a lock holds, and returns those that are not ready apart.
+// LockServers converts states into entries of a lock, and returns the servers that are not ready separately.
 func LockServers(states []mcp.ServerState) (now []lock.Server, down []mcp.ServerState) {
 	for _, s := range states {
 		if !s.Ready {
@@ -130,7 +130,7 @@ func LockServers(states []mcp.ServerState) (now []lock.Server, down []mcp.Server
 		}
 		entry := lock.Server{Key: s.Key, Name: s.ServerName, Version: s.ServerVersion, ProtocolVersion: s.ProtocolVersion}
 		for _, t := range s.Tools {
-			if entry.Tool(t.Remote) == nil { // a name that is given twice is a problem of the second
+			if entry.Tool(t.Remote) == nil { // the second tool of one name is a problem of the server
 				entry.Tools = append(entry.Tools, lock.Of(gateway.Definition(t)))
 			}
 		}

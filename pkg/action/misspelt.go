@@ -12,21 +12,21 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// properties are those that stand at the root of a schema.
+// properties are the keywords about properties at the root of a schema.
 type properties struct {
 	Properties           map[string]json.RawMessage `json:"properties"`
 	PatternProperties    map[string]json.RawMessage `json:"patternProperties"`
 	AdditionalProperties json.RawMessage            `json:"additionalProperties"`
 }
 
-// Misspelt says which arguments of a call an open schema lets through, although one of its properties was probably meant:
-// one of nearly the same name, which the call does not have. A closed schema refuses such arguments.
+// Misspelt names arguments that an open schema allows although the caller probably meant a property with nearly
+// the same name that the call lacks. A closed schema refuses such arguments.
 func Misspelt(tool *v1.Tool, args json.RawMessage) []string {
-	const most = 100 // arguments that are looked at
+	const most = 100 // arguments to check
 	var schema properties
 	var given map[string]json.RawMessage
 	if json.Unmarshal(tool.Spec.InputSchema, &schema) != nil || json.Unmarshal(args, &given) != nil {
-		return nil // validation says what is wrong
+		return nil // validation reports the error
 	}
 	if string(schema.AdditionalProperties) == "false" || len(schema.PatternProperties) > 0 || len(given) > most {
 		return nil
@@ -41,7 +41,7 @@ func Misspelt(tool *v1.Tool, args json.RawMessage) []string {
 			continue
 		}
 		near := v1.Nearest(name, free)
-		if near == "" || !strings.EqualFold(near[:1], name[:1]) { // a and b are near, and mean nothing
+		if near == "" || !strings.EqualFold(near[:1], name[:1]) { // a and b are similar by length only
 			continue
 		}
 		out = append(out, fmt.Sprintf("tool %q has no argument %q; did you mean %q?", tool.Metadata.Name, clip.Runes(name, 60), clip.Runes(near, 60)))
@@ -49,8 +49,8 @@ func Misspelt(tool *v1.Tool, args json.RawMessage) []string {
 	return out
 }
 
-// Unwritten says how an argument is written as key:=JSON, where a text was refused for what it was probably meant to be:
-// null, a list or an object. pairs are the arguments that were given as key=value; "" means that there is nothing to say.
+// Unwritten explains how to write an argument as key:=JSON after a text was refused that was probably meant as
+// null, a list or an object. pairs are the arguments given as key=value; "" means that it has no advice.
 func Unwritten(err *v1.ValidationError, pairs map[string]json.RawMessage) string {
 	for _, v := range err.Violations {
 		key := strings.Join(v1.Tokens(v.Path), ".")

@@ -17,17 +17,18 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// modelOptions are what a provider may need.
+// modelOptions are the options of a provider.
 type modelOptions struct {
-	// env looks a variable up, such as OPENAI_API_KEY.
+	// env returns a variable, such as OPENAI_API_KEY.
 	env func(string) (string, bool)
-	// script is the file of a scripted model, of which skip replies were given before; flag names it.
+	// script is the file of a scripted model; its first skip replies are already used. flag is the flag that
+	// names the file.
 	script, flag string
 	skip         int
 }
 
-// modelProviders are the APIs of models, by the names that spec.provider of a Prompt and
-// --provider take. This is the one list of them.
+// modelProviders returns the model providers by their names in spec.provider and --provider. It is the only
+// list of them.
 func modelProviders() map[string]func(modelOptions) (agent.Model, error) {
 	return map[string]func(modelOptions) (agent.Model, error){
 		scripted.Provider: newScripted,
@@ -43,7 +44,7 @@ func modelProviders() map[string]func(modelOptions) (agent.Model, error) {
 	}
 }
 
-// orNil keeps a model that was not made from being an interface that is not nil.
+// orNil returns a nil interface instead of an interface that holds a nil pointer.
 func orNil[M agent.Model](m M, err error) (agent.Model, error) {
 	if err != nil {
 		return nil, err
@@ -51,13 +52,13 @@ func orNil[M agent.Model](m M, err error) (agent.Model, error) {
 	return m, nil
 }
 
-// Providers returns the names of the providers of models, sorted.
+// Providers returns the names of the model providers, sorted.
 func Providers() []string { return slices.Sorted(maps.Keys(modelProviders())) }
 
-// newModel makes the model of a provider.
+// newModel returns the model of a provider.
 func newModel(provider string, o modelOptions) (agent.Model, error) {
 	all := modelProviders()
-	if provider == "gemini" { // as prompts of PromptKit have it
+	if provider == "gemini" { // the name in prompts of PromptKit
 		provider = google.Name
 	}
 	if make := all[provider]; make != nil {
@@ -67,7 +68,7 @@ func newModel(provider string, o modelOptions) (agent.Model, error) {
 	return nil, usagef("unknown provider %q: expected one of %s%s", provider, strings.Join(names, ", "), v1.DidYouMean(provider, names))
 }
 
-// maxScriptBytes bounds the file of a scripted model.
+// maxScriptBytes limits the file of a scripted model.
 const maxScriptBytes = 10 << 20
 
 func newScripted(o modelOptions) (agent.Model, error) {
@@ -91,7 +92,7 @@ func newScripted(o modelOptions) (agent.Model, error) {
 	return nil, scriptViolations(o.flag, o.script, violations)
 }
 
-// scriptViolations says all that is wrong with a script, whose parts have JSON pointers.
+// scriptViolations returns an error with all violations of a script.
 func scriptViolations(flag, file string, violations []v1.Violation) error {
 	if len(violations) == 1 && !violations[0].Source.IsZero() {
 		return invalidf("%s %s", flag, violations[0])

@@ -19,15 +19,14 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Violations returns every violation of objects that is found without a call, warnings included, in the
-// order of the objects. What is beside them may be named by them; it is checked as far as it names
-// them, and one that objects has again is passed over. Of the options, Env, AllowEnv, Permit, Executors
-// and Rules count.
+// Violations returns every violation of objects that can be found without a call, with warnings, in the order
+// of the objects. The objects may refer to those in beside; an object that is in both lists counts once. It
+// uses Env, AllowEnv, Permit, Executors and Rules of the options.
 func Violations(ctx context.Context, objects, beside []v1.Object, o gateway.Options) (_ []v1.Violation, err error) {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
 	}
-	idle := mcp.NewUpstreams(nil, mcp.Options{}) // a check reaches nothing
+	idle := mcp.NewUpstreams(nil, mcp.Options{}) // a check calls no server
 	defer idle.Close()
 	here := make(map[v1.Key]bool, len(objects))
 	for _, obj := range objects {
@@ -56,8 +55,7 @@ func Violations(ctx context.Context, objects, beside []v1.Object, o gateway.Opti
 	return found, reg.Close()
 }
 
-// inspectTexts warns of what the texts that models read hide or order, and of secrets that are
-// written out.
+// inspectTexts warns of hidden characters and instructions in texts that models read, and of literal secrets.
 func inspectTexts(objects []v1.Object) []v1.Violation {
 	found := make([][]v1.Violation, len(objects))
 	parallel.Each(len(objects), func(i int) {
@@ -69,8 +67,9 @@ func inspectTexts(objects []v1.Object) []v1.Violation {
 	return slices.Concat(found...)
 }
 
-// Placeholders stand for what a store has, for the check of what names them: they have
-// its names and labels, and nothing to check. Policies and scenarios are left out: nothing names them.
+// Placeholders returns stand-ins for the objects of a store, so that a check can resolve references to them:
+// they have the names and labels, and no content to check. Policies and scenarios are left out, because nothing
+// refers to them.
 func Placeholders(records []store.Record) []v1.Object {
 	var known []v1.Object
 	for _, r := range records {
@@ -91,8 +90,8 @@ func Placeholders(records []store.Record) []v1.Object {
 	return known
 }
 
-// intoNamespace puts objects that name no namespace into one, as kubectl does with -n. An object
-// that names another one is a violation; without a namespace nothing is done.
+// intoNamespace sets the namespace of objects that name none, as kubectl does with -n. An object with another
+// namespace is a violation. Without a namespace, nothing changes.
 func intoNamespace(objects []v1.Object, namespace string) (violations []v1.Violation) {
 	if namespace == "" {
 		return nil
@@ -113,8 +112,8 @@ func intoNamespace(objects []v1.Object, namespace string) (violations []v1.Viola
 	return violations
 }
 
-// checkUndo checks the manifests of an undo among what will be beside them. The error of a set that
-// could not be served is a [v1.ValidationError]; options are as for [Violations].
+// checkUndo checks the manifests of an undo together with the objects that stay. The error for a set that could
+// not be served is a [v1.ValidationError]; options are as for [Violations].
 func checkUndo(ctx context.Context, st store.Store, u *rollout.Undo, o gateway.Options) error {
 	list, err := st.List(ctx, store.ListOptions{})
 	if err != nil {

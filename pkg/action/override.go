@@ -9,27 +9,27 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Override changes the description of a tool that an MCP client sees, without its manifest. One of Text,
-// Version and Unset says to what.
+// Override changes the description of a tool that MCP clients see, without changing its manifest. Set one of
+// Text, Version and Unset.
 type Override struct {
 	*Config
 	Tool string
-	// Text is the description.
+	// Text is the new description.
 	Text string
-	// Version is the number of an earlier override, whose description the tool gets again.
+	// Version is the number of an earlier override, whose description is restored.
 	Version string
-	// Unset gives the tool its own description again.
+	// Unset restores the description of the manifest.
 	Unset bool
 }
 
 // OverrideResult is the result of an [Override].
 type OverrideResult struct {
 	Tool v1.Key
-	// Override is nil when there was none to unset.
+	// Override is nil if there was no override to remove.
 	Override *store.Override
 }
 
-// Run makes a new override, by whom the [Config] names.
+// Run stores a new override in the name of By.
 func (o *Override) Run(ctx context.Context) (*OverrideResult, error) {
 	text := strings.TrimSpace(o.Text)
 	switch {
@@ -75,7 +75,7 @@ func (o *Override) earlier(tool v1.Key, all []store.Override) (string, error) {
 	return "", usagef("%s has no version %q: it has %s", ToolName(tool), o.Version, strings.Join(known, ", "))
 }
 
-// ToolName names a tool in a message: tool/NAME, with its namespace where that is not the default.
+// ToolName is the name of a tool in messages: tool/NAME, with the namespace unless it is the default.
 func ToolName(tool v1.Key) string {
 	if tool.Namespace == v1.DefaultNamespace {
 		return "tool/" + tool.Name
@@ -83,10 +83,10 @@ func ToolName(tool v1.Key) string {
 	return "tool/" + tool.Namespace + "/" + tool.Name
 }
 
-// Overrides lists the overrides that hold, or all that one tool had, the newest first.
+// Overrides lists the current overrides, or all overrides of one tool, newest first.
 type Overrides struct {
 	*Config
-	// Tool is the one whose overrides are listed. Default: those that hold.
+	// Tool selects the tool whose overrides are listed. Default: the current overrides of all tools.
 	Tool string
 }
 
@@ -120,8 +120,8 @@ func (c *Config) withOverrides(ctx context.Context, name string, do func(store.S
 	})
 }
 
-// overrideTool finds the tool of a store that a name means. One that only
-// an MCP server offers is taken by the name of its server: no server is started for it.
+// overrideTool finds a tool in a store by its name. It recognizes a tool of an MCP server by the name of that
+// server, without starting it.
 func overrideTool(ctx context.Context, s store.Objects, namespace, name string) (v1.Key, error) {
 	reg, err := namesOf(ctx, s)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Export writes the manifests of the store, and the files that they name, into a new folder.
+// Export writes the manifests of the store, and the files that they refer to, to a new folder.
 type Export struct {
 	*Config
 	Selector string
@@ -61,7 +61,7 @@ func (e *Export) Run(ctx context.Context) (*Exported, error) {
 
 var errNoDir = usagef("name the folder to write with --dir")
 
-// newFolder refuses a folder that holds something.
+// newFolder refuses a folder that is not empty.
 func newFolder(dir string) error {
 	if dir == "" {
 		return errNoDir
@@ -74,28 +74,28 @@ func newFolder(dir string) error {
 	return nil
 }
 
-// Package is manifests in an OCI registry, at oci://HOST/REPOSITORY[:TAG][@DIGEST]. Its verbs are
+// Package are the verbs about manifests in an OCI registry, at oci://HOST/REPOSITORY[:TAG][@DIGEST]:
 // [Package.Push], [Package.Pull], [Package.Sign] and [Package.Verify].
 type Package struct {
 	*Config
 	Address string
-	// Selector chooses the objects to push. Default: all.
+	// Selector selects the objects to push. Default: all.
 	Selector string
-	// Dir is the new folder into which a package is pulled.
+	// Dir is the new folder for the files of a pulled package.
 	Dir string
-	// Key is a file: the private key to sign with, or the public keys of which one must have signed.
+	// Key is a file with the private key for signing, or with public keys, one of which must have signed.
 	Key string
-	// Warned is told of the warnings of manifests that are pushed.
+	// Warned is called with the warnings about pushed manifests.
 	Warned func([]v1.Violation)
 }
 
-// Packaged is what became of a [Package].
+// Packaged is the result of a verb of [Package].
 type Packaged struct {
 	Package string `json:"package"` // by digest
 	Digest  string `json:"digest"`
 	Objects int    `json:"objects,omitempty"`
 	Files   int    `json:"files,omitempty"`
-	// Key is who signed.
+	// Key is the ID of the key that signed.
 	Key string `json:"key,omitempty"`
 	Dir string `json:"dir,omitempty"`
 }
@@ -116,7 +116,7 @@ func (p *Package) with(do func(*oci.Repository, *Packaged) error) (*Packaged, er
 	return done, err
 }
 
-// withDigest finds the package that the address names for do, whose errors are those of the registry.
+// withDigest resolves the address to a digest for do.
 func (p *Package) withDigest(ctx context.Context, do func(*oci.Repository, *Packaged) error) (*Packaged, error) {
 	return p.with(func(r *oci.Repository, done *Packaged) (err error) {
 		if done.Digest, err = r.Digest(ctx); err == nil {
@@ -133,7 +133,7 @@ func registryError(r *oci.Repository, err error) error {
 	return SourceError(fmt.Errorf("%s: %w", r, err))
 }
 
-// Push checks the manifests and pushes them with the files that they name.
+// Push checks the manifests and pushes them with the files that they refer to.
 func (p *Package) Push(ctx context.Context) (*Packaged, error) {
 	if len(p.Files) == 0 {
 		return nil, usagef("name the manifests to push with -f")
@@ -167,8 +167,8 @@ func (p *Package) Push(ctx context.Context) (*Packaged, error) {
 	})
 }
 
-// fromOneFolder makes the files of objects relative to the deepest folder that holds all of them and all
-// that they name, so that a package does not depend on where it is made, or how its files were given.
+// fromOneFolder makes the paths of objects relative to the deepest folder that contains all of them and the
+// files they refer to, so that a package does not depend on the folder in which it is built.
 func fromOneFolder(objects []v1.Object) error {
 	top := ""
 	holds := func(dir string) bool { return dir == top || strings.HasPrefix(dir, strings.TrimSuffix(top, "/")+"/") }
@@ -209,7 +209,7 @@ func fromOneFolder(objects []v1.Object) error {
 	return nil
 }
 
-// Pull writes the files of a package into a new folder.
+// Pull writes the files of a package to a new folder.
 func (p *Package) Pull(ctx context.Context) (*Packaged, error) {
 	if err := newFolder(p.Dir); err != nil {
 		return nil, err
@@ -282,14 +282,14 @@ func readKey[K any](file string, read func([]byte) (K, error)) (key K, err error
 	return key, err
 }
 
-// UnavailableError says that what a verb needs is not to be had now, such as a registry.
+// UnavailableError reports that something a verb needs, such as a registry, cannot be reached now.
 type UnavailableError struct{ Err error }
 
 func (e *UnavailableError) Error() string { return e.Err.Error() }
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// SourceError tells what the error of a source is: what is wrong in a revision is an [InvalidError], all else
-// is a source that is not to be had, an [UnavailableError].
+// SourceError classifies the error of a source: an error in a revision is an [InvalidError], and every other
+// error an [UnavailableError].
 func SourceError(err error) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):
