@@ -58,7 +58,7 @@ var layout = map[string]struct {
 	"pkg/store":           {may: []string{"api/v1", "pkg/store"}, never: []string{"modernc.org/"}},
 	"pkg/store/sqlite":    {may: []string{"api/v1", "internal/perm", "internal/regular", "pkg/store", "pkg/store/internal/plan", "pkg/store/internal/sqlstore", "pkg/store/internal/chain", "pkg/store/internal/watch"}},
 	"pkg/mcp/wire":        {may: []string{"api/v1", "internal/jsontext"}},
-	"pkg/mcp":             {may: []string{"pkg/mcp/wire", "api/v1", "internal/proc", "internal/callctx", "internal/budget", "internal/perm", "internal/regular", "internal/redact", "internal/netaddr", "internal/envref", "internal/inspect"}},
+	"pkg/mcp":             {may: []string{"pkg/schema", "pkg/mcp/wire", "api/v1", "internal/proc", "internal/callctx", "internal/budget", "internal/perm", "internal/regular", "internal/redact", "internal/netaddr", "internal/envref", "internal/inspect"}},
 	"pkg/store/memory":    {may: []string{"pkg/policy", "pkg/store", "pkg/store/sqlite"}},
 	"pkg/store/backends":  {may: []string{"pkg/store", "pkg/store/memory", "pkg/store/postgres", "pkg/store/sqlite"}},
 	"pkg/store/postgres":  {may: []string{"api/v1", "pkg/store", "pkg/store/internal/plan", "pkg/store/internal/sqlstore", "pkg/store/internal/chain", "pkg/store/internal/watch"}},

@@ -4,14 +4,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // paramHeader marks a property of an input schema whose value is sent as an HTTP
@@ -21,100 +22,78 @@ const paramHeader = "x-mcp-header"
 // maxHeaderDepth bounds the depth to which a schema is looked into for marks.
 const maxHeaderDepth = 64
 
-// headerProblem says which mark of an input schema breaks the rules, "" when none
-// does: a client of streamable HTTP must not call such a tool. A mark is a token
-// (RFC 9110, section 5.6.2), stands on a string, integer or boolean that is reached
-// through properties alone, and is there once, whatever its case.
-func headerProblem(schema json.RawMessage) string {
-	if !strings.Contains(string(schema), paramHeader) {
-		return ""
-	}
-	var s map[string]json.RawMessage
-	if json.Unmarshal(schema, &s) == nil && s[paramHeader] != nil {
-		return paramHeader + " of the whole schema: it is for properties"
-	}
-	return walkHeaders("", s, map[string]bool{}, 0)
+// headerProblem returns which mark of an input schema breaks the rules, or "": a client of streamable HTTP must not
+// call such a tool. A mark is a token (RFC 9110, section 5.6.2), stands on a string, integer or boolean property that
+// is reached through properties alone, and occurs once, whatever its case.
+func headerProblem(raw json.RawMessage) string {
+	_, problem := readMarks(raw)
+	return problem
 }
 
-func walkHeaders(path string, schema map[string]json.RawMessage, seen map[string]bool, depth int) string {
-	if depth > maxHeaderDepth {
+// readMarks returns the marks of an input schema, or what is wrong with them.
+func readMarks(raw json.RawMessage) (all []ParamMark, problem string) {
+	var root map[string]any
+	if !strings.Contains(string(raw), paramHeader) || json.Unmarshal(raw, &root) != nil {
+		return nil, ""
+	}
+	if _, ok := root[paramHeader]; ok {
+		return nil, paramHeader + " of the whole schema: it is for properties"
+	}
+	problem = walkMarks(nil, root, &all)
+	return all, problem
+}
+
+// walkMarks collects the marks of the properties of a schema, which stands at a path of the arguments.
+func walkMarks(path []string, node any, all *[]ParamMark) (problem string) {
+	if len(path) > maxHeaderDepth {
 		return ""
 	}
-	for _, keyword := range slices.Sorted(maps.Keys(schema)) {
-		if keyword != "properties" && marked(keyword, schema[keyword], depth) {
-			return fmt.Sprintf("%s within %s is not on a property of the arguments", paramHeader, clip.Bytes(path+"/"+keyword, 100))
-		}
-	}
-	var properties map[string]json.RawMessage
-	_ = json.Unmarshal(schema["properties"], &properties) // what is no schema is reported as such
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		at := path + "/" + name
-		var p map[string]json.RawMessage
-		if json.Unmarshal(properties[name], &p) != nil {
+	for _, sub := range schema.Subschemas(node, "", 0) {
+		if sub.Role != schema.ByName {
+			if marked(sub.Schema, len(path)) {
+				return fmt.Sprintf("%s within %s is not on a property of the arguments", paramHeader, clip.Bytes(argumentPath(path)+"/"+v1.Tokens(sub.Pointer)[0], 100))
+			}
 			continue
 		}
+		at := append(slices.Clone(path), sub.Token)
+		p, _ := sub.Schema.(map[string]any)
 		if mark, ok := p[paramHeader]; ok {
-			if msg := markProblem(mark, p["type"], seen); msg != "" {
-				return fmt.Sprintf("%s of the property %s %s", paramHeader, clip.Bytes(at, 100), msg)
+			if msg := markProblem(mark, p["type"], *all); msg != "" {
+				return fmt.Sprintf("%s of the property %s %s", paramHeader, clip.Bytes(argumentPath(at), 100), msg)
 			}
+			name, _ := mark.(string)
+			*all = append(*all, ParamMark{at, name})
 		}
-		if msg := walkHeaders(at, p, seen, depth+1); msg != "" {
-			return msg
+		if problem := walkMarks(at, p, all); problem != "" {
+			return problem
 		}
 	}
 	return ""
 }
 
-// marked reports whether a schema within the value of a keyword is marked.
-func marked(keyword string, value json.RawMessage, depth int) bool {
-	if depth > maxHeaderDepth || !strings.Contains(string(value), paramHeader) {
-		return false
+func argumentPath(path []string) string { return strings.Join(append([]string{""}, path...), "/") }
+
+// marked reports whether a schema or one within it is marked.
+func marked(node any, depth int) bool {
+	object, _ := node.(map[string]any)
+	if _, ok := object[paramHeader]; ok || depth > maxHeaderDepth {
+		return ok
 	}
-	var all []json.RawMessage
-	switch keyword {
-	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies": // by name
-		var named map[string]json.RawMessage
-		_ = json.Unmarshal(value, &named)
-		all = slices.Collect(maps.Values(named))
-	case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "items", "prefixItems", "additionalItems", "contains",
-		"additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema":
-		if json.Unmarshal(value, &all) != nil {
-			all = []json.RawMessage{value}
-		}
-	}
-	return slices.ContainsFunc(all, func(schema json.RawMessage) bool {
-		var s map[string]json.RawMessage
-		if json.Unmarshal(schema, &s) != nil {
-			return false
-		}
-		if s[paramHeader] != nil {
-			return true
-		}
-		for keyword, value := range s {
-			if marked(keyword, value, depth+1) {
-				return true
-			}
-		}
-		return false
-	})
+	return slices.ContainsFunc(schema.Subschemas(node, "", 0), func(s schema.Subschema) bool { return marked(s.Schema, depth+1) })
 }
 
-func markProblem(mark, typ json.RawMessage, seen map[string]bool) string {
-	var name, kind string
-	if json.Unmarshal(mark, &name) != nil || name == "" {
+func markProblem(mark, kind any, others []ParamMark) string {
+	name, _ := mark.(string)
+	switch {
+	case name == "":
 		return "must be a text that is not empty"
-	}
-	if strings.ContainsFunc(name, func(r rune) bool { return !isTokenChar(r) }) {
+	case strings.ContainsFunc(name, func(r rune) bool { return !isTokenChar(r) }):
 		return fmt.Sprintf("is %q, which cannot be part of a header's name", clip.Bytes(name, 100))
-	}
-	if json.Unmarshal(typ, &kind) != nil || kind != "string" && kind != "integer" && kind != "boolean" {
+	case kind != "string" && kind != "integer" && kind != "boolean":
 		return "is for a string, an integer or a boolean only"
-	}
-	lower := strings.ToLower(name)
-	if seen[lower] {
+	case slices.ContainsFunc(others, func(m ParamMark) bool { return strings.EqualFold(m.Header, name) }):
 		return fmt.Sprintf("is %q, as that of another property", name)
 	}
-	seen[lower] = true
 	return ""
 }
 
@@ -133,11 +112,12 @@ type ParamMark struct {
 func (m ParamMark) Value(args json.RawMessage) (string, bool) { return headerValue(at(args, m.path)) }
 
 // ParamMarks returns the marks of an input schema.
-func ParamMarks(schema json.RawMessage) []ParamMark {
-	if !strings.Contains(string(schema), paramHeader) || headerProblem(schema) != "" {
+func ParamMarks(raw json.RawMessage) []ParamMark {
+	all, problem := readMarks(raw)
+	if problem != "" {
 		return nil
 	}
-	return marks(nil, schema)
+	return all
 }
 
 // DecodeHeader returns the text of a header (MCP specification 2026-07-28, basic/transports, encoding of values).
@@ -158,29 +138,11 @@ func marksOf(tools []json.RawMessage) map[string][]ParamMark {
 			Name        string          `json:"name"`
 			InputSchema json.RawMessage `json:"inputSchema"`
 		}
-		if strings.Contains(string(raw), paramHeader) && json.Unmarshal(raw, &t) == nil && headerProblem(t.InputSchema) == "" {
-			all[t.Name] = marks(nil, t.InputSchema)
+		if strings.Contains(string(raw), paramHeader) && json.Unmarshal(raw, &t) == nil {
+			if marks := ParamMarks(t.InputSchema); len(marks) > 0 {
+				all[t.Name] = marks
+			}
 		}
-	}
-	return all
-}
-
-func marks(path []string, schema json.RawMessage) (all []ParamMark) {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if json.Unmarshal(schema, &s) != nil || len(path) > maxHeaderDepth {
-		return nil
-	}
-	for name, p := range s.Properties {
-		at := append(slices.Clone(path), name)
-		var mark struct {
-			Header string `json:"x-mcp-header"`
-		}
-		if json.Unmarshal(p, &mark) == nil && mark.Header != "" {
-			all = append(all, ParamMark{at, mark.Header})
-		}
-		all = append(all, marks(at, p)...)
 	}
 	return all
 }
