@@ -2,7 +2,6 @@ package validate
 
 import (
 	"encoding/json"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -258,47 +257,45 @@ func effective(repairs []repair, left []problem) []repair {
 	return good
 }
 
-// repaired returns a document with repairs. What they leave as it is it shares with doc.
+// repaired returns a copy of a document with repairs.
 func repaired(doc any, repairs []repair) any {
-	copied := map[string]bool{} // arrays and objects, by pointer
-	for i := range repairs {
-		doc = repairs[i].in(doc, "", 0, copied)
+	doc = cloned(doc)
+	for _, r := range repairs {
+		if len(r.path) == 0 {
+			doc = r.value
+			continue
+		}
+		name := r.path[len(r.path)-1]
+		switch parent := at(doc, r.path[:len(r.path)-1]).(type) {
+		case map[string]any:
+			if _, ok := parent[name]; ok && !r.remove {
+				parent[name] = r.value
+			} else if ok {
+				delete(parent, name)
+			}
+		case []any:
+			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(parent) && !r.remove {
+				parent[i] = r.value
+			}
+		}
 	}
 	return doc
 }
 
-// in returns v, which stands at a pointer, with a copy of all that holds the place of the repair.
-func (r *repair) in(v any, ptr string, depth int, copied map[string]bool) any {
-	if depth == len(r.path) {
-		if copied[ptr] { // what is there now belongs to the repair
-			maps.DeleteFunc(copied, func(other string, _ bool) bool { return other == ptr || strings.HasPrefix(other, ptr+"/") })
-		}
-		return r.value
-	}
-	tok, last := r.path[depth], depth == len(r.path)-1
-	fresh := copied[ptr]
-	copied[ptr] = true
+func cloned(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		if !fresh {
-			v = maps.Clone(v)
+		out := make(map[string]any, len(v))
+		for k, member := range v {
+			out[k] = cloned(member)
 		}
-		if last && r.remove {
-			delete(v, tok)
-		} else if child, ok := v[tok]; ok {
-			v[tok] = r.in(child, v1.Pointer(ptr, tok), depth+1, copied)
-		}
-		return v
+		return out
 	case []any:
-		i, err := strconv.Atoi(tok)
-		if err != nil || i >= len(v) || last && r.remove {
-			return v
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = cloned(item)
 		}
-		if !fresh {
-			v = slices.Clone(v)
-		}
-		v[i] = r.in(v[i], v1.Pointer(ptr, tok), depth+1, copied)
-		return v
+		return out
 	}
 	return v
 }
