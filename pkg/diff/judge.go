@@ -4,52 +4,42 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// rule says what a change of a field means. A rule without a class leaves it to code.
+// rule says what a change of some fields, or below them, means. A rule without a class leaves them to code.
 type rule struct {
-	field  string // and all below it
 	class  Class
 	reason string
+	fields []string
 }
 
-// shared are the rules that all kinds have; those of a kind come before them.
+// shared are the rules that all kinds have. The longest field decides.
 var shared = []rule{
-	{"/metadata/annotations", Neutral, "annotations mean nothing to a call"},
-	{"/metadata/labels", Neutral, "selectors and policies choose by labels"},
-	{"/apiVersion", Unknown, "the manifest is read by the rules of another apiVersion"},
-	{"/files", Unknown, "a file that the manifest names has another content"},
-	{"", Unknown, "what this changes cannot be told from the manifest"},
+	{Neutral, "annotations mean nothing to a call", []string{"/metadata/annotations"}},
+	{Neutral, "selectors and policies choose by labels", []string{"/metadata/labels"}},
+	{Unknown, "the manifest is read by the rules of another apiVersion", []string{"/apiVersion"}},
+	{Unknown, "a file that the manifest names has another content", []string{"/files"}},
+	{Unknown, "what this changes cannot be told from the manifest", []string{""}},
 }
 
 // judge finds the reasons of the change: at least one.
 func (j *judgement) judge(ctx context.Context) {
-	created, deleted := j.pair.Before == nil, j.pair.After == nil
 	of := j.pair.After
-	if deleted {
+	if of == nil {
 		of = j.pair.Before
 	}
 	switch o := of.(type) {
 	case *v1.Tool:
-		switch {
-		case created:
-			j.add(Compatible, "", "the tool is new", nil)
-		case deleted:
-			j.add(Breaking, "", "the tool is gone: its calls are answered with not found", j.sample(o.Spec.InputSchema, o.FromPromptKit()))
-		default:
+		if j.appears("the tool is new", "the tool is gone: its calls are answered with not found", func() any { return j.sample(o.Spec.InputSchema, o.FromPromptKit()) }) {
 			j.tool(ctx, j.pair.Before.(*v1.Tool), o)
 		}
 	case *v1.Prompt:
-		switch {
-		case created:
-			j.add(Compatible, "", "the prompt is new", nil)
-		case deleted:
-			j.add(Breaking, "", "the prompt is gone: it can no longer be rendered or run", j.sample(variables(o), o.FromPromptKit()))
-		default:
+		if j.appears("the prompt is new", "the prompt is gone: it can no longer be rendered or run", func() any { return j.sample(variables(o), o.FromPromptKit()) }) {
 			j.prompt(ctx, j.pair.Before.(*v1.Prompt), o)
 		}
 	case *v1.ToolPolicy:
@@ -57,12 +47,7 @@ func (j *judgement) judge(ctx context.Context) {
 		after, _ := j.pair.After.(*v1.ToolPolicy)
 		j.policy(ctx, before, after)
 	case *v1.MCPServer:
-		switch {
-		case created:
-			j.add(Compatible, "", "the server is new: its tools are offered", nil)
-		case deleted:
-			j.add(Breaking, "", "the server is gone, and all of its tools with it", nil)
-		default:
+		if j.appears("the server is new: its tools are offered", "the server is gone, and all of its tools with it", func() any { return nil }) {
 			j.server(ctx, j.pair.Before.(*v1.MCPServer), o)
 		}
 	default:
@@ -73,7 +58,28 @@ func (j *judgement) judge(ctx context.Context) {
 	case len(j.fields) == 0:
 		j.add(Neutral, "", "it is taken over from another set", nil)
 	default:
-		j.add(Unknown, j.first(""), shared[len(shared)-1].reason, nil)
+		j.add(Unknown, j.first(""), find("", shared).reason, nil)
+	}
+}
+
+// appears adds the reason of an object that is new or gone, and reports whether it is neither. A call that worked
+// is the witness that it is gone.
+func (j *judgement) appears(created, gone string, witness func() any) (changed bool) {
+	switch {
+	case j.pair.Before == nil:
+		j.add(Compatible, "", created, nil)
+	case j.pair.After == nil:
+		j.add(Breaking, "", gone, witness())
+	default:
+		return true
+	}
+	return false
+}
+
+// moved gives the reasons from the n-th on another pointer.
+func (j *judgement) moved(n int, pointer string) {
+	for i := n; i < len(j.reasons); i++ {
+		j.reasons[i].Pointer, j.reasons[i].Source = pointer, j.head.Field(pointer)
 	}
 }
 
@@ -81,22 +87,23 @@ func (j *judgement) judge(ctx context.Context) {
 func (j *judgement) byRules(rules []rule) {
 	done := map[string]bool{}
 	for _, f := range j.fields {
-		if r := find(f.Path, rules, shared); r.class != "" && !done[r.reason] {
+		if r := find(f.Path, slices.Concat(rules, shared)); r.class != "" && !done[r.reason] {
 			done[r.reason] = true
 			j.add(r.class, f.Path, r.reason, nil)
 		}
 	}
 }
 
-func find(path string, tables ...[]rule) rule {
-	for _, rules := range tables {
-		for _, r := range rules {
-			if under(path, r.field) {
-				return r
+func find(path string, rules []rule) (found rule) {
+	longest := -1
+	for _, r := range rules {
+		for _, field := range r.fields {
+			if under(path, field) && len(field) > longest {
+				found, longest = r, len(field)
 			}
 		}
 	}
-	return rule{}
+	return found
 }
 
 // schema compares two schemas, of which nil takes everything.

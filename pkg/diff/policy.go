@@ -13,7 +13,7 @@ import (
 func (j *judgement) policy(ctx context.Context, before, after *v1.ToolPolicy) {
 	j.abandoned = policy.Abandoned(before, after)
 	if before != nil && after != nil {
-		j.byRules([]rule{{"/spec", "", ""}})
+		j.byRules([]rule{{"", "", []string{"/spec"}}})
 		if j.first("/spec") == "" {
 			return
 		}

@@ -16,23 +16,12 @@ import (
 const otherModel = "a model answers otherwise"
 
 var promptRules = []rule{
-	{"/spec/title", Neutral, "people read the title"},
-	{"/spec/description", Neutral, "models and people read the description"},
-	{"/spec/template", "", ""},
-	{"/spec/system_prompt", "", ""},
-	{"/spec/template_syntax", "", ""},
-	{"/spec/input", "", ""},
-	{"/spec/arguments", "", ""},
-	{"/spec/output", "", ""},
-	{"/spec/tools", "", ""},
-	{"/spec/policy", "", ""},
-	{"/spec/model", Unknown, otherModel},
-	{"/spec/provider", Unknown, otherModel},
-	{"/spec/parameters", Unknown, otherModel},
-	{"/spec/thinking", Unknown, otherModel},
-	{"/spec/thinking_budget", Unknown, otherModel},
-	{"/spec/result_form", Unknown, "models are shown results in another form"},
-	{"/spec/resources", Unknown, "clients can read other files"},
+	{"", "", []string{"/spec/template", "/spec/system_prompt", "/spec/template_syntax", "/spec/input", "/spec/arguments", "/spec/output", "/spec/tools", "/spec/policy"}},
+	{Neutral, "people read the title", []string{"/spec/title"}},
+	{Neutral, "models and people read the description", []string{"/spec/description"}},
+	{Unknown, otherModel, []string{"/spec/model", "/spec/provider", "/spec/parameters", "/spec/thinking", "/spec/thinking_budget"}},
+	{Unknown, "models are shown results in another form", []string{"/spec/result_form"}},
+	{Unknown, "clients can read other files", []string{"/spec/resources"}},
 }
 
 func (j *judgement) prompt(ctx context.Context, before, after *v1.Prompt) {
@@ -41,9 +30,7 @@ func (j *judgement) prompt(ctx context.Context, before, after *v1.Prompt) {
 		n := len(j.reasons)
 		j.schema("/spec/input", variables(before), variables(after), Input, after.FromPromptKit(), true)
 		if j.first("/spec/input") == "" { // it is the list of arguments that says so
-			for i := n; i < len(j.reasons); i++ {
-				j.reasons[i].Pointer, j.reasons[i].Source = at, j.head.Field(at)
-			}
+			j.moved(n, at)
 		}
 	}
 	if j.first("/spec/output") != "" {

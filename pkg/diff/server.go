@@ -15,25 +15,17 @@ const (
 )
 
 var serverRules = []rule{
-	{"/spec/description", Neutral, "people read the description"},
-	{"/spec/command", Unknown, otherProgram},
-	{"/spec/args", Unknown, otherProgram},
-	{"/spec/working_dir", Unknown, otherProgram},
-	{"/spec/env", Unknown, "the program gets other variables"},
-	{"/spec/env_passthrough", "", ""},
-	{"/spec/replicas", Risky, "how many processes of the server there are, and so who shares what it remembers, changes"},
-	{"/spec/url", Unknown, otherAddress},
-	{"/spec/transport", Unknown, "the server is reached by another transport"},
-	{"/spec/headers", Unknown, "requests have other headers"},
-	{"/spec/auth", Unknown, "requests authenticate otherwise"},
-	{"/spec/tls", Unknown, "other certificates are trusted or shown"},
-	{"/spec/timeout_ms", "", ""},
-	{"/spec/connect_timeout_ms", "", ""},
-	{"/spec/tool_filter", "", ""},
-	{"/spec/overrides", "", ""},
-	{"/spec/tool_names", Risky, "clients know the tools of the server by other names"},
-	{"/spec/locked", "", ""},
-	{"/spec/allow_private_network", "", ""},
+	{"", "", []string{"/spec/env_passthrough", "/spec/timeout_ms", "/spec/connect_timeout_ms", "/spec/tool_filter", "/spec/overrides", "/spec/locked", "/spec/allow_private_network"}},
+	{Neutral, "people read the description", []string{"/spec/description"}},
+	{Unknown, otherProgram, []string{"/spec/command", "/spec/args", "/spec/working_dir"}},
+	{Unknown, "the program gets other variables", []string{"/spec/env"}},
+	{Risky, "how many processes of the server there are, and so who shares what it remembers, changes", []string{"/spec/replicas"}},
+	{Unknown, otherAddress, []string{"/spec/url"}},
+	{Unknown, "the server is reached by another transport", []string{"/spec/transport"}},
+	{Unknown, "requests have other headers", []string{"/spec/headers"}},
+	{Unknown, "requests authenticate otherwise", []string{"/spec/auth"}},
+	{Unknown, "other certificates are trusted or shown", []string{"/spec/tls"}},
+	{Risky, "clients know the tools of the server by other names", []string{"/spec/tool_names"}},
 }
 
 func (j *judgement) server(ctx context.Context, before, after *v1.MCPServer) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
@@ -16,35 +17,20 @@ import (
 const otherExecution = "calls are carried out otherwise; arguments and results are held to the schemas all the same"
 
 var toolRules = []rule{
-	{"/spec/description", Neutral, "models read the description"},
-	{"/spec/examples", Neutral, "examples are tests and documentation"},
-	{"/spec/hints/title", Neutral, "people read the title"},
-	{"/spec/hints", "", ""},
-	{"/spec/input_schema", "", ""},
-	{"/spec/output_schema", "", ""},
-	{"/spec/validation", "", ""},
-	{"/spec/timeout_ms", "", ""},
-	{"/spec/http/timeout_ms", "", ""},
-	{"/spec/redact", "", ""},
-	{"/spec/http/redact", "", ""},
-	{"/spec/client/consent/required", "", ""},
-	{"/spec/client", Neutral, "it is shown to people"},
-	{"/spec/preference/enabled", "", ""},
-	{"/spec/preference", Neutral, "the order in which tools are offered"},
-	{"/spec/http/auth", Unknown, "requests authenticate otherwise"},
-	{"/spec/http/url", Unknown, "calls go to another address"},
-	{"/spec/http/allow_private_network", "", ""},
-	{"/spec/http", Unknown, otherExecution},
-	{"/spec/mcp", Unknown, "another tool of a server is called"},
-	{"/spec/mode", Unknown, otherExecution},
-	{"/spec/mock_result", Unknown, "the mock answers otherwise"},
-	{"/spec/mock_template", Unknown, "the mock answers otherwise"},
-	{"/spec/mock_result_file", Unknown, "the mock answers otherwise"},
-	{"/spec/mock_template_file", Unknown, "the mock answers otherwise"},
-	{"/spec/mock_parts", Unknown, "the mock answers otherwise"},
-	{"/spec/cache", Unknown, "results are used again for another time"},
-	{"/spec/on_error", Unknown, "what a failed call means to the run of a prompt changes"},
-	{"/spec/resources", Unknown, "clients can read other files"},
+	{"", "", []string{"/spec/hints", "/spec/input_schema", "/spec/output_schema", "/spec/validation", "/spec/timeout_ms", "/spec/http/timeout_ms", "/spec/redact", "/spec/http/redact", "/spec/client/consent/required", "/spec/preference/enabled", "/spec/http/allow_private_network"}},
+	{Neutral, "models read the description", []string{"/spec/description"}},
+	{Neutral, "examples are tests and documentation", []string{"/spec/examples"}},
+	{Neutral, "people read the title", []string{"/spec/hints/title"}},
+	{Neutral, "it is shown to people", []string{"/spec/client"}},
+	{Neutral, "the order in which tools are offered", []string{"/spec/preference"}},
+	{Unknown, "requests authenticate otherwise", []string{"/spec/http/auth"}},
+	{Unknown, "calls go to another address", []string{"/spec/http/url"}},
+	{Unknown, otherExecution, []string{"/spec/http", "/spec/mode"}},
+	{Unknown, "another tool of a server is called", []string{"/spec/mcp"}},
+	{Unknown, "the mock answers otherwise", []string{"/spec/mock_result", "/spec/mock_template", "/spec/mock_result_file", "/spec/mock_template_file", "/spec/mock_parts"}},
+	{Unknown, "results are used again for another time", []string{"/spec/cache"}},
+	{Unknown, "what a failed call means to the run of a prompt changes", []string{"/spec/on_error"}},
+	{Unknown, "clients can read other files", []string{"/spec/resources"}},
 }
 
 func (j *judgement) tool(ctx context.Context, before, after *v1.Tool) {
@@ -99,9 +85,8 @@ func (j *judgement) arguments(before, after *v1.Tool) {
 	if b.ArgsMode() != a.ArgsMode() && (old == nil) != (now == nil) {
 		n := len(j.reasons)
 		j.schema(at, old, now, Input, after.FromPromptKit(), a.Coerces())
-		for i := n; i < len(j.reasons); i++ {
-			j.reasons[i].Pointer = cmp.Or(j.first("/spec/validation/args"), j.reasons[i].Pointer)
-			j.reasons[i].Source = j.head.Field(j.reasons[i].Pointer)
+		if p := j.first("/spec/validation/args"); p != "" {
+			j.moved(n, p)
 		}
 	} else if schema {
 		j.schema(at, old, now, Input, after.FromPromptKit(), a.Coerces())
@@ -171,9 +156,7 @@ func (j *judgement) results(before, after *v1.Tool) {
 	n := len(j.reasons)
 	j.schema(at, old, now, Output, after.FromPromptKit(), false)
 	if p := j.first("/spec/validation/result"); p != "" && j.first(at) == "" {
-		for i := n; i < len(j.reasons); i++ {
-			j.reasons[i].Pointer, j.reasons[i].Source = p, j.head.Field(p)
-		}
+		j.moved(n, p)
 	}
 }
 
@@ -264,16 +247,7 @@ func (j *judgement) masks(at string, before, after []string) {
 
 // missing lists what of a is not in b.
 func missing(a, b []string) string {
-	text := ""
-	for _, s := range a {
-		if !slices.Contains(b, s) {
-			if text != "" {
-				text += ", "
-			}
-			text += s
-		}
-	}
-	return text
+	return strings.Join(slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) }), ", ")
 }
 
 // allows judges a switch that allows something.
