@@ -22,9 +22,9 @@ type rule struct {
 var shared = []rule{
 	{Neutral, "annotations mean nothing to a call", []string{"/metadata/annotations"}},
 	{Neutral, "selectors and policies choose by labels", []string{"/metadata/labels"}},
-	{Unknown, "the manifest is read by the rules of another apiVersion", []string{"/apiVersion"}},
-	{Unknown, "a file that the manifest names has another content", []string{"/files"}},
-	{Unknown, "what this changes cannot be told from the manifest", []string{""}},
+	{Unknown, "another apiVersion has different rules for the manifest", []string{"/apiVersion"}},
+	{Unknown, "the content of a referenced file changed", []string{"/files"}},
+	{Unknown, "the manifest does not show what this changes", []string{""}},
 }
 
 // judge finds the reasons of the change: at least one.
@@ -35,11 +35,11 @@ func (j *judgement) judge(ctx context.Context) {
 	}
 	switch o := of.(type) {
 	case *v1.Tool:
-		if j.appears("the tool is new", "the tool is gone: its calls are answered with not found", func() any { return j.sample(o.Spec.InputSchema, o.FromPromptKit()) }) {
+		if j.appears("the tool is new", "the tool is deleted: its calls fail with not found", func() any { return j.sample(o.Spec.InputSchema, o.FromPromptKit()) }) {
 			j.tool(ctx, j.pair.Before.(*v1.Tool), o)
 		}
 	case *v1.Prompt:
-		if j.appears("the prompt is new", "the prompt is gone: it can no longer be rendered or run", func() any { return j.sample(variables(o), o.FromPromptKit()) }) {
+		if j.appears("the prompt is new", "the prompt is deleted: it can no longer be rendered or run", func() any { return j.sample(variables(o), o.FromPromptKit()) }) {
 			j.prompt(ctx, j.pair.Before.(*v1.Prompt), o)
 		}
 	case *v1.ToolPolicy:
@@ -47,7 +47,7 @@ func (j *judgement) judge(ctx context.Context) {
 		after, _ := j.pair.After.(*v1.ToolPolicy)
 		j.policy(ctx, before, after)
 	case *v1.MCPServer:
-		if j.appears("the server is new: its tools are offered", "the server is gone, and all of its tools with it", func() any { return nil }) {
+		if j.appears("the server is new: its tools are offered", "the server is deleted with all of its tools", func() any { return nil }) {
 			j.server(ctx, j.pair.Before.(*v1.MCPServer), o)
 		}
 	default:
@@ -56,7 +56,7 @@ func (j *judgement) judge(ctx context.Context) {
 	switch {
 	case len(j.reasons) > 0:
 	case len(j.fields) == 0:
-		j.add(Neutral, "", "it is taken over from another set", nil)
+		j.add(Neutral, "", "the object moves here from another set", nil)
 	default:
 		j.add(Unknown, j.first(""), find("", shared).reason, nil)
 	}
@@ -147,15 +147,15 @@ func (j *judgement) sample(schema json.RawMessage, promptKit bool) any {
 func (j *judgement) shorter(pointer string, before, after int) {
 	if before == after {
 		if p := j.first(pointer); p != "" {
-			j.add(Neutral, p, "it says what was the default, or leaves that out", nil)
+			j.add(Neutral, p, "the default value is now explicit, or implicit again", nil)
 		}
 		return
 	}
 	if after < before {
-		j.add(Risky, pointer, fmt.Sprintf("calls that take more than %d ms are ended; they had %d ms", after, before), nil)
+		j.add(Risky, pointer, fmt.Sprintf("calls are cancelled after %d ms; the limit was %d ms", after, before), nil)
 		return
 	}
-	j.add(Compatible, pointer, fmt.Sprintf("calls have %d ms, where they had %d ms", after, before), nil)
+	j.add(Compatible, pointer, fmt.Sprintf("calls may take %d ms; the limit was %d ms", after, before), nil)
 }
 
 // cases adds what calls show, the tighter one first.

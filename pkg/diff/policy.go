@@ -40,9 +40,9 @@ func (j *judgement) policy(ctx context.Context, before, after *v1.ToolPolicy) {
 	case before == nil || after == nil:
 		j.add(Unknown, "", "no call was found that the policy decides on", nil)
 	case policy.Same(&before.Spec, &after.Spec):
-		j.add(Compatible, at, "the rules are the same, written otherwise", nil)
+		j.add(Compatible, at, "the rules are the same in another form", nil)
 	default:
-		j.add(Unknown, at, "no call was found that is decided otherwise", nil)
+		j.add(Unknown, at, "no call was found that gets a different decision", nil)
 	}
 }
 

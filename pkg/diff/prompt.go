@@ -13,14 +13,14 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-const otherModel = "a model answers otherwise"
+const otherModel = "the model may answer differently"
 
 var promptRules = []rule{
 	{"", "", []string{"/spec/template", "/spec/system_prompt", "/spec/template_syntax", "/spec/input", "/spec/arguments", "/spec/output", "/spec/tools", "/spec/policy"}},
 	{Neutral, "people read the title", []string{"/spec/title"}},
 	{Neutral, "models and people read the description", []string{"/spec/description"}},
 	{Unknown, otherModel, []string{"/spec/model", "/spec/provider", "/spec/parameters", "/spec/thinking", "/spec/thinking_budget"}},
-	{Unknown, "models are shown results in another form", []string{"/spec/result_form"}},
+	{Unknown, "models receive results in another form", []string{"/spec/result_form"}},
 	{Unknown, "clients can read other files", []string{"/spec/resources"}},
 }
 
@@ -44,7 +44,7 @@ func (j *judgement) prompt(ctx context.Context, before, after *v1.Prompt) {
 		j.rules(ctx, p, "the model may call the same tools", j.world.tools, spec(before.Spec.Tools), spec(after.Spec.Tools))
 	}
 	if p := j.first("/spec/policy"); p != "" {
-		j.rules(ctx, p, "the rules are the same, written otherwise", j.world.tools, before.Spec.Policy, after.Spec.Policy)
+		j.rules(ctx, p, "the rules are the same in another form", j.world.tools, before.Spec.Policy, after.Spec.Policy)
 	}
 }
 
@@ -100,7 +100,7 @@ func (j *judgement) template(ctx context.Context, before, after *v1.Prompt) {
 	old, err := prompt.Compile(before)
 	now, err2 := prompt.Compile(after)
 	if err != nil || err2 != nil {
-		j.add(Unknown, at, "models read another text, and one of the templates cannot be read", nil)
+		j.add(Unknown, at, "models read a different text, and one of the templates cannot be read", nil)
 		return
 	}
 	var tries []json.RawMessage
@@ -133,7 +133,7 @@ func (j *judgement) template(ctx context.Context, before, after *v1.Prompt) {
 			return
 		}
 	}
-	j.add(Neutral, at, "models read another text", nil)
+	j.add(Neutral, at, "models read a different text", nil)
 }
 
 func fits(j *judgement, schema json.RawMessage, doc any, promptKit bool) bool {
@@ -157,6 +157,6 @@ func (j *judgement) rules(ctx context.Context, at, same string, tools *policy.To
 	case policy.Same(&b.Spec, &a.Spec):
 		j.add(Compatible, at, same, nil)
 	default:
-		j.add(Unknown, at, "no call was found that is decided otherwise", nil)
+		j.add(Unknown, at, "no call was found that gets a different decision", nil)
 	}
 }

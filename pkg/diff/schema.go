@@ -154,7 +154,7 @@ func (s *SchemaChange) describe(as Direction, takes *side, changed []string, coe
 		}
 		return
 	case Unknown:
-		s.Reason = "no document was found that stops working, and no proof that there is none"
+		s.Reason = "neither a document that stops working nor a proof of compatibility was found"
 		return
 	}
 	doc, err := validate.Decode(s.Witness)
@@ -182,7 +182,7 @@ func (s *SchemaChange) describe(as Direction, takes *side, changed []string, coe
 func reason(v v1.Violation, as Direction) string {
 	what := "arguments that were accepted are refused"
 	if as == Output {
-		what = "results may be what readers of the old schema refuse"
+		what = "readers of the old schema may refuse new results"
 	}
 	if v.Path == "" {
 		return what + ": " + v.Message

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	otherProgram = "another program is started, or with other arguments: its tools may be others, which toolctl lock shows"
-	otherAddress = "calls go to another address: its tools may be others, which toolctl lock shows"
+	otherProgram = "toolctl starts a different program or passes different arguments: the tools may differ, as toolctl lock shows"
+	otherAddress = "calls go to another address: the tools may differ, as toolctl lock shows"
 )
 
 var serverRules = []rule{
 	{"", "", []string{"/spec/env_passthrough", "/spec/timeout_ms", "/spec/connect_timeout_ms", "/spec/tool_filter", "/spec/overrides", "/spec/locked", "/spec/allow_private_network"}},
 	{Neutral, "people read the description", []string{"/spec/description"}},
 	{Unknown, otherProgram, []string{"/spec/command", "/spec/args", "/spec/working_dir"}},
-	{Unknown, "the program gets other variables", []string{"/spec/env"}},
-	{Risky, "how many processes of the server there are, and so who shares what it remembers, changes", []string{"/spec/replicas"}},
+	{Unknown, "the program gets different environment variables", []string{"/spec/env"}},
+	{Risky, "the number of server processes changes, and with it which clients share the state of one", []string{"/spec/replicas"}},
 	{Unknown, otherAddress, []string{"/spec/url"}},
-	{Unknown, "the server is reached by another transport", []string{"/spec/transport"}},
-	{Unknown, "requests have other headers", []string{"/spec/headers"}},
-	{Unknown, "requests authenticate otherwise", []string{"/spec/auth"}},
-	{Unknown, "other certificates are trusted or shown", []string{"/spec/tls"}},
+	{Unknown, "the server uses another transport", []string{"/spec/transport"}},
+	{Unknown, "requests have different headers", []string{"/spec/headers"}},
+	{Unknown, "requests authenticate differently", []string{"/spec/auth"}},
+	{Unknown, "different certificates are trusted or presented", []string{"/spec/tls"}},
 	{Risky, "clients know the tools of the server by other names", []string{"/spec/tool_names"}},
 }
 
@@ -33,10 +33,10 @@ func (j *judgement) server(ctx context.Context, before, after *v1.MCPServer) {
 	j.byRules(serverRules)
 	if p := j.first("/spec/env_passthrough"); p != "" {
 		if more := missing(a.EnvPassthrough, b.EnvPassthrough); more != "" {
-			j.add(Looser, p, "the program reads more of the environment: "+more, nil)
+			j.add(Looser, p, "the program reads more environment variables: "+more, nil)
 		}
 		if gone := missing(b.EnvPassthrough, a.EnvPassthrough); gone != "" {
-			j.add(Tighter, p, "the program no longer reads of the environment: "+gone, nil)
+			j.add(Tighter, p, "the program no longer reads these environment variables: "+gone, nil)
 		}
 	}
 	if j.first("/spec/timeout_ms") != "" {
@@ -47,7 +47,7 @@ func (j *judgement) server(ctx context.Context, before, after *v1.MCPServer) {
 		j.shorter("/spec/connect_timeout_ms", cmp.Or(b.ConnectTimeoutMS, byDefault), cmp.Or(a.ConnectTimeoutMS, byDefault))
 	}
 	if p := j.first("/spec/tool_filter"); p != "" {
-		j.rules(ctx, p, "the filter lets the same tools exist", nil, filterRules(b.ToolFilter), filterRules(a.ToolFilter))
+		j.rules(ctx, p, "the filter allows the same tools", nil, filterRules(b.ToolFilter), filterRules(a.ToolFilter))
 	}
 	if b.Locked != a.Locked {
 		j.allows("/spec/locked", !b.Locked, !a.Locked, "tools that differ from toolctl.lock are called")
@@ -77,19 +77,19 @@ func (j *judgement) override(at string, before, after v1.ToolOverride) {
 			j.schema(in, before.InputSchema, after.InputSchema, Input, false, true)
 		}
 	case before.InputSchema != nil || after.InputSchema != nil:
-		j.add(Unknown, cmp.Or(j.first(in), p), "the server's own schema, which no manifest has, is replaced or comes back", nil)
+		j.add(Unknown, cmp.Or(j.first(in), p), "the override of the server's own schema, which is in no manifest, begins or ends", nil)
 	}
 	if (before.Hints == nil) == (after.Hints == nil) {
 		j.hints(at+"/hints", before.Hints, after.Hints)
 	} else {
-		j.add(Unknown, cmp.Or(j.first(at+"/hints"), p), "the server's own hints, which no manifest has, are replaced or come back", nil)
+		j.add(Unknown, cmp.Or(j.first(at+"/hints"), p), "the override of the server's own hints, which are in no manifest, begins or ends", nil)
 	}
 	j.masks(at+"/redact", before.Redact, after.Redact)
 	if j.first(at+"/timeout_ms") != "" && before.TimeoutMS != 0 && after.TimeoutMS != 0 {
 		j.shorter(at+"/timeout_ms", before.TimeoutMS, after.TimeoutMS)
 	}
 	if len(j.reasons) == n {
-		j.add(Neutral, p, "models read another description, or the tool has another time", nil)
+		j.add(Neutral, p, "models read a different description, or the timeout changes", nil)
 	}
 }
 

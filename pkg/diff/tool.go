@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-const otherExecution = "calls are carried out otherwise; arguments and results are held to the schemas all the same"
+const otherExecution = "calls are executed differently; arguments and results are still validated against the schemas"
 
 var toolRules = []rule{
 	{"", "", []string{"/spec/hints", "/spec/input_schema", "/spec/output_schema", "/spec/validation", "/spec/timeout_ms", "/spec/http/timeout_ms", "/spec/redact", "/spec/http/redact", "/spec/client/consent/required", "/spec/preference/enabled", "/spec/http/allow_private_network"}},
@@ -23,13 +23,13 @@ var toolRules = []rule{
 	{Neutral, "people read the title", []string{"/spec/hints/title"}},
 	{Neutral, "it is shown to people", []string{"/spec/client"}},
 	{Neutral, "the order in which tools are offered", []string{"/spec/preference"}},
-	{Unknown, "requests authenticate otherwise", []string{"/spec/http/auth"}},
+	{Unknown, "requests authenticate differently", []string{"/spec/http/auth"}},
 	{Unknown, "calls go to another address", []string{"/spec/http/url"}},
 	{Unknown, otherExecution, []string{"/spec/http", "/spec/mode"}},
-	{Unknown, "another tool of a server is called", []string{"/spec/mcp"}},
-	{Unknown, "the mock answers otherwise", []string{"/spec/mock_result", "/spec/mock_template", "/spec/mock_result_file", "/spec/mock_template_file", "/spec/mock_parts"}},
-	{Unknown, "results are used again for another time", []string{"/spec/cache"}},
-	{Unknown, "what a failed call means to the run of a prompt changes", []string{"/spec/on_error"}},
+	{Unknown, "calls go to another tool of a server", []string{"/spec/mcp"}},
+	{Unknown, "the mock returns a different result", []string{"/spec/mock_result", "/spec/mock_template", "/spec/mock_result_file", "/spec/mock_template_file", "/spec/mock_parts"}},
+	{Unknown, "results are cached for a different time", []string{"/spec/cache"}},
+	{Unknown, "a failed call affects prompt runs differently", []string{"/spec/on_error"}},
 	{Unknown, "clients can read other files", []string{"/spec/resources"}},
 }
 
@@ -56,10 +56,10 @@ func (j *judgement) tool(ctx context.Context, before, after *v1.Tool) {
 		if after.Offered() {
 			j.add(Compatible, "/spec/preference/enabled", "the tool is listed and offered to models", nil)
 		} else {
-			j.add(Risky, "/spec/preference/enabled", "the tool is no longer listed or offered to models; a call by its name goes through", nil)
+			j.add(Risky, "/spec/preference/enabled", "the tool is no longer listed or offered to models; calls by its name still work", nil)
 		}
 	} else if p := j.first("/spec/preference/enabled"); p != "" {
-		j.add(Neutral, p, "it says what was the default, or leaves that out", nil)
+		j.add(Neutral, p, "the default value is now explicit, or implicit again", nil)
 	}
 	if s, t := subject(before), subject(after); !reflect.DeepEqual(s, t) {
 		at := cmp.Or(j.first("/metadata/labels"), j.first("/spec/mcp"), j.first("/spec"))
@@ -96,7 +96,7 @@ func (j *judgement) arguments(before, after *v1.Tool) {
 		if w := j.coercedOnly(before, after); w != nil {
 			j.add(Breaking, p, "arguments are no longer coerced: some that were accepted are refused", w)
 		} else {
-			j.add(Unknown, p, "arguments are no longer coerced; none was found that this refuses", nil)
+			j.add(Unknown, p, "arguments are no longer coerced; no arguments were found that are refused for this reason", nil)
 		}
 	case !b.Coerces() && a.Coerces():
 		j.add(Compatible, p, "arguments are coerced before they are validated", nil)
@@ -141,7 +141,7 @@ func (j *judgement) results(before, after *v1.Tool) {
 	mode := func(t *v1.Tool) string { return t.Spec.Validation.ResultMode() }
 	if j.first("/spec/output_schema") == "" && mode(before) == mode(after) {
 		if p := j.first("/spec/validation"); p != "" && !slices.ContainsFunc(j.reasons, func(r Reason) bool { return under(r.Pointer, "/spec/validation") }) {
-			j.add(Neutral, p, "it says what was the default, or changes what is logged", nil)
+			j.add(Neutral, p, "the default value is now explicit or implicit again, or other violations are logged", nil)
 		}
 		return
 	}
@@ -182,17 +182,17 @@ func (j *judgement) hints(at string, before, after *v1.Hints) {
 		}
 		j.add(class, cmp.Or(p, j.first(at)), text, nil)
 	}
-	turned("read_only", b.readOnly, a.readOnly, "clients may call it without asking a person: it says that it changes nothing", "it no longer says that it changes nothing: clients may ask a person first", true)
+	turned("read_only", b.readOnly, a.readOnly, "the tool now claims to change nothing: clients may call it without asking a person", "the tool no longer claims to change nothing: clients may ask a person first", true)
 	if b.readOnly == a.readOnly || j.first(at+"/destructive") != "" {
-		turned("destructive", b.destructive, a.destructive, "it says that it may delete or overwrite: clients may ask a person first", "it no longer says that it may delete or overwrite: clients may call it without asking", false)
+		turned("destructive", b.destructive, a.destructive, "the tool now warns that it may delete or overwrite: clients may ask a person first", "the tool no longer warns that it may delete or overwrite: clients may call it without asking", false)
 	}
 	if b.retryable != a.retryable {
-		turned("idempotent", b.retryable, a.retryable, "a call that failed may be repeated, also after it had an effect", "a call that failed after it may have had an effect is not repeated", true)
+		turned("idempotent", b.retryable, a.retryable, "failed calls may be retried even if they may have had an effect", "failed calls that may have had an effect are no longer retried", true)
 	}
-	turned("open_world", b.openWorld, a.openWorld, "it says that it reaches an open set of things", "it says that it reaches a closed set of things: clients may trust what it gives", false)
+	turned("open_world", b.openWorld, a.openWorld, "the tool now claims to reach external systems", "the tool now claims not to reach external systems: clients may trust its results", false)
 	if len(j.reasons) == n {
 		if p := j.first(at); p != at+"/title" {
-			j.add(Neutral, p, "the hints allow what they allowed", nil)
+			j.add(Neutral, p, "the hints have the same effect as before", nil)
 		}
 	}
 }
@@ -238,10 +238,10 @@ func (j *judgement) masks(at string, before, after []string) {
 		j.add(Looser, p, gone+" is no longer masked in results, errors and the audit", nil)
 	}
 	if more := missing(after, before); more != "" {
-		j.add(Risky, p, more+" is masked in results: who reads it gets ***", nil)
+		j.add(Risky, p, more+" is masked in results: readers get ***", nil)
 	}
 	if len(j.reasons) == n {
-		j.add(Neutral, p, "the same is masked", nil)
+		j.add(Neutral, p, "the same fields are masked", nil)
 	}
 }
 
@@ -258,6 +258,6 @@ func (j *judgement) allows(at string, before, after bool, what string) {
 	case before && !after:
 		j.add(Tighter, cmp.Or(p, at), "no longer: "+what, nil)
 	case p != "":
-		j.add(Neutral, p, "it says what was the default, or leaves that out", nil)
+		j.add(Neutral, p, "the default value is now explicit, or implicit again", nil)
 	}
 }

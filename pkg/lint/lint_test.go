@@ -59,7 +59,7 @@ var tests = map[string][]struct {
 		{tool("a", "Pays an order.", "  input_schema: {type: object, properties: {a: {type: string}, b: {title: Sum}, c: {$ref: '#/$defs/c'}, d: {description: x}, e: true}, $defs: {c: {type: string}}}"), lint.Options{}, []string{"6:32 Tool a /spec/input_schema/properties: no description of a"}},
 	},
 	"long-description": {
-		{tool("a", strings.Repeat("é", 1025), plain), lint.Options{}, []string{"5:3 Tool a /spec/description: the description has 1025 characters, and 1024 are allowed by OpenAI"}},
+		{tool("a", strings.Repeat("é", 1025), plain), lint.Options{}, []string{"5:3 Tool a /spec/description: the description has 1025 characters; OpenAI allows at most 1024"}},
 		{tool("a", strings.Repeat("é", 1024), plain), lint.Options{}, nil},
 	},
 	"same-description": {
@@ -74,8 +74,8 @@ var tests = map[string][]struct {
 	},
 	"schema-keyword": {
 		{tool("a", "Pays an order.", "  input_schema: {type: object, properties: {not: {type: string, enum: [if]}, x: {items: {allOf: [{not: {}}]}}}, default: {contains: 1}}"), lint.Options{}, []string{
-			"6:90 Tool a /spec/input_schema/properties/x/items/allOf: OpenAI (strict) and Gemini do not take allOf",
-			"6:99 Tool a /spec/input_schema/properties/x/items/allOf/0/not: OpenAI (strict) and Gemini do not take not"}},
+			"6:90 Tool a /spec/input_schema/properties/x/items/allOf: OpenAI (strict) and Gemini do not accept allOf",
+			"6:99 Tool a /spec/input_schema/properties/x/items/allOf/0/not: OpenAI (strict) and Gemini do not accept not"}},
 	},
 	"misspelt-keyword": {
 		{tool("a", "Pays an order.", "  input_schema: {type: object, require: [id], properties: {require: {min_length: 1, x-min: 2, example: {minn: 1}, nullable: true}}}\n  output_schema: {aditionalProperties: false}"), lint.Options{}, []string{
@@ -108,7 +108,7 @@ var tests = map[string][]struct {
 		{tool("pay", "Pays an order.", plain) + tool("see", "Shows an order.", plain) + policy("blocklist: [pay], allowlist: ['*']"), lint.Options{}, nil},
 	},
 	"no-lock": {
-		{server, lint.Options{}, []string{"1:1 MCPServer files : toolctl.lock does not hold its tools"}},
+		{server, lint.Options{}, []string{"1:1 MCPServer files : toolctl.lock does not contain its tools"}},
 		{server, lint.Options{Lock: fileLock}, nil},
 	},
 	"too-many-tokens": {
@@ -118,7 +118,7 @@ var tests = map[string][]struct {
 	"ignored-without-reason": {
 		{"apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata:\n  name: a\n  annotations: {ignore-lint.toolctl.dev/no-outputschema: none, ignore-lint.toolctl.dev/no-output-schema: ' ', other.example/x: ''}\nspec: {description: A., input_schema: {type: object}}\n", lint.Options{}, []string{
 			"5:17 Tool a /metadata/annotations/ignore-lint.toolctl.dev~1no-outputschema: there is no rule \"no-outputschema\"; did you mean \"no-output-schema\"?",
-			"5:64 Tool a /metadata/annotations/ignore-lint.toolctl.dev~1no-output-schema: it says no reason, so no-output-schema is not ignored"}},
+			"5:64 Tool a /metadata/annotations/ignore-lint.toolctl.dev~1no-output-schema: it gives no reason, so no-output-schema is not ignored"}},
 	},
 }
 

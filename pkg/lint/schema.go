@@ -25,18 +25,18 @@ var rootKeywords = []rootKeyword{
 // narrowKeywords are what a provider refuses or ignores anywhere in a tool's arguments:
 // OpenAI when strict is asked for, Gemini in the parameters of a function.
 var narrowKeywords = map[string]string{
-	"allOf":                 "OpenAI (strict) and Gemini do not take",
-	"not":                   "OpenAI (strict) and Gemini do not take",
-	"if":                    "OpenAI (strict) and Gemini do not take",
-	"dependentRequired":     "OpenAI (strict) and Gemini do not take",
-	"dependentSchemas":      "OpenAI (strict) and Gemini do not take",
-	"dependencies":          "OpenAI (strict) and Gemini do not take",
-	"patternProperties":     "OpenAI (strict) and Gemini do not take",
-	"propertyNames":         "OpenAI (strict) and Gemini do not take",
-	"contains":              "OpenAI (strict) and Gemini do not take",
-	"unevaluatedProperties": "OpenAI (strict) and Gemini do not take",
-	"unevaluatedItems":      "OpenAI (strict) and Gemini do not take",
-	"oneOf":                 "OpenAI (strict) does not take, and Gemini reads as anyOf,",
+	"allOf":                 "OpenAI (strict) and Gemini do not accept",
+	"not":                   "OpenAI (strict) and Gemini do not accept",
+	"if":                    "OpenAI (strict) and Gemini do not accept",
+	"dependentRequired":     "OpenAI (strict) and Gemini do not accept",
+	"dependentSchemas":      "OpenAI (strict) and Gemini do not accept",
+	"dependencies":          "OpenAI (strict) and Gemini do not accept",
+	"patternProperties":     "OpenAI (strict) and Gemini do not accept",
+	"propertyNames":         "OpenAI (strict) and Gemini do not accept",
+	"contains":              "OpenAI (strict) and Gemini do not accept",
+	"unevaluatedProperties": "OpenAI (strict) and Gemini do not accept",
+	"unevaluatedItems":      "OpenAI (strict) and Gemini do not accept",
+	"oneOf":                 "OpenAI (strict) does not accept, and Gemini reads as anyOf,",
 }
 
 func schemaRoots(s *surface, found func(Finding)) {

@@ -137,7 +137,7 @@ func missingOutputSchemas(s *surface, found func(Finding)) {
 func missingLocks(s *surface, found func(Finding)) {
 	for _, server := range s.servers {
 		if s.options.Lock.Server(server.Key()) == nil {
-			found(at(server.Head(), "", "toolctl.lock does not hold its tools"))
+			found(at(server.Head(), "", "toolctl.lock does not contain its tools"))
 		}
 	}
 }
@@ -158,7 +158,7 @@ func badIgnores(s *surface, found func(Finding)) {
 				f.Message += v1.DidYouMean(id, known)
 				found(f)
 			case strings.TrimSpace(reason) == "":
-				found(at(h, path, "it says no reason, so %s is not ignored", id))
+				found(at(h, path, "it gives no reason, so %s is not ignored", id))
 			}
 		}
 	}

@@ -75,7 +75,7 @@ func missingArgumentDescriptions(s *surface, found func(Finding)) {
 func longDescriptions(s *surface, found func(Finding)) {
 	for _, t := range s.tools {
 		if n := utf8.RuneCountInString(t.description); n > maxDescription {
-			found(t.at("/spec/description", "the description has %d characters, and %d are allowed by OpenAI", n, maxDescription))
+			found(t.at("/spec/description", "the description has %d characters; OpenAI allows at most %d", n, maxDescription))
 		}
 	}
 }

@@ -232,7 +232,7 @@ func (g *graph) enterResource(at place, id string, draft Draft, outer *resource)
 	}
 	for _, r := range doc.resources {
 		if r.uri == uri && r.ptr != at.ptr {
-			g.violation(idPlace, "an id of its own", strconv.Quote(id), "id %q is used twice, here and at %q", clip.Runes(id, maxGot), r.ptr)
+			g.violation(idPlace, "a unique id", strconv.Quote(id), "id %q is used twice, here and at %q", clip.Runes(id, maxGot), r.ptr)
 			return outer
 		}
 	}
@@ -263,7 +263,7 @@ func (g *graph) enterAnchors(at place, obj map[string]any, res *resource) {
 	}
 	for _, a := range found {
 		if ptr, ok := res.anchors[a]; ok && ptr != at.ptr {
-			g.violation(at, "an anchor of its own", strconv.Quote(a), "anchor %q is used twice, here and at %q", clip.Runes(a, maxGot), ptr)
+			g.violation(at, "a unique anchor", strconv.Quote(a), "anchor %q is used twice, here and at %q", clip.Runes(a, maxGot), ptr)
 			continue
 		}
 		if res.anchors == nil {

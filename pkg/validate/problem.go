@@ -123,7 +123,7 @@ func (p *problem) violation() v1.Violation {
 		w, ok := wording[p.keyword]
 		switch {
 		case !ok:
-			f.Expected = fmt.Sprintf("a value that keeps the rule %q of the schema", p.keyword)
+			f.Expected = fmt.Sprintf("a value that satisfies the rule %q of the schema", p.keyword)
 		case strings.Contains(w, "%s"):
 			f.Expected = worded(w, clip.Runes(p.limit, 3*maxGot))
 		default:
