@@ -57,9 +57,7 @@ func (p *httpTool) draft(ctx context.Context, name string, raw json.RawMessage) 
 		slices.Sort(query)
 		query = slices.Compact(query)
 	}
-	if err := p.draftQuery(d, args, query); err != nil {
-		return nil, err
-	}
+	p.draftQuery(d, args, query)
 	if p.bodiless && (p.passes && isEmptyObject(raw) || !p.passes && len(left) == 0) {
 		d.hasBody, d.body = false, nil
 	}
@@ -209,9 +207,9 @@ func headerValue(_ []byte, value string) (string, error) {
 
 // draftQuery appends arguments and static values to the query. A name that stands
 // in the URL or in static_query is the manifest's: the model's value is left out.
-func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names []string) error {
+func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names []string) {
 	if len(names) == 0 && len(p.staticQuery) == 0 && p.pages == nil {
-		return nil
+		return
 	}
 	path, query := d.rest.cut("?")
 	has := query != ""
@@ -241,10 +239,7 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 			continue
 		}
 		style := p.queryStyle(name)
-		pairs, err := styled(name, args[name], style)
-		if err != nil {
-			return fmt.Errorf("argument %q: %w", name, err)
-		}
+		pairs := styled(name, args[name], style)
 		if p.spec.OmitEmpty && len(pairs) == 1 && pairs[0].value == "" {
 			pairs = nil
 		}
@@ -273,7 +268,6 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 	if d.rest = path; has || query != "?" {
 		d.rest += query
 	}
-	return nil
 }
 
 // queryStyle is how a list or an object stands in the query; "" is the default.
@@ -287,34 +281,24 @@ func (p *httpTool) queryStyle(name string) string {
 // queryValues returns the texts of an argument in a query: a scalar as text with
 // every digit, a list one value an item (form style with explode, as OpenAPI has
 // it by default), an object as JSON; null and what is absent is nothing.
-func queryValues(raw json.RawMessage) ([]string, error) {
+func queryValues(raw json.RawMessage) (all []string) {
 	switch v1.JSONKind(raw) {
 	case "nothing", "null":
-		return nil, nil
+		return nil
 	case "string":
-		var s string
-		err := json.Unmarshal(raw, &s)
-		return []string{s}, err
+		return []string{jsontext.Unquote(raw)}
 	case "array":
-		var items []json.RawMessage
-		if err := json.Unmarshal(raw, &items); err != nil {
-			return nil, err
-		}
-		var all []string
-		for _, item := range items {
+		jsontext.Elements(raw, func(item []byte) bool {
 			if v1.JSONKind(item) == "array" {
 				all = append(all, string(item))
-				continue
+			} else {
+				all = append(all, queryValues(item)...)
 			}
-			v, err := queryValues(item)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, v...)
-		}
-		return all, nil
+			return true
+		})
+		return all
 	}
-	return []string{string(bytes.TrimSpace(raw))}, nil
+	return []string{string(raw)}
 }
 
 // draftBody makes the JSON body: what is left of the arguments, by way of the

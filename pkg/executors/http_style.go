@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // pair is a parameter of the query, both of whose texts are percent-encoded.
@@ -21,18 +22,14 @@ var separators = map[string]string{v1.StyleComma: ",", v1.StyleSpace: "%20", v1.
 const maxBrackets = 5
 
 // styled returns the parameters that an argument becomes.
-func styled(name string, raw json.RawMessage, style string) ([]pair, error) {
+func styled(name string, raw json.RawMessage, style string) []pair {
 	kind := v1.JSONKind(raw)
 	separator := separators[style]
 	var texts []string
 	switch {
 	case kind == "object" && style != "":
-		members, err := membersOf(raw)
-		if err != nil {
-			return nil, err
-		}
 		var pairs []pair
-		for _, m := range members {
+		for _, m := range membersOf(raw) {
 			at, inside := m.name, ""
 			if style == v1.StyleDeepObject {
 				at = name + "[" + m.name + "]"
@@ -40,62 +37,44 @@ func styled(name string, raw json.RawMessage, style string) ([]pair, error) {
 					inside = style
 				}
 			}
-			more, err := styled(at, m.value, inside)
-			if err != nil {
-				return nil, err
-			}
+			more := styled(at, m.value, inside)
 			for _, p := range more {
 				texts = append(texts, percentEncode(m.name), p.value)
 			}
 			pairs = append(pairs, more...)
 		}
 		if separator == "" {
-			return pairs, nil
+			return pairs
 		}
 	default:
-		values, err := queryValues(raw)
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range values {
+		for _, v := range queryValues(raw) {
 			texts = append(texts, percentEncode(v))
 		}
 	}
 	name = percentEncode(name)
 	if separator != "" && len(texts) > 0 {
-		return []pair{{name, strings.Join(texts, separator)}}, nil
+		return []pair{{name, strings.Join(texts, separator)}}
 	}
 	pairs := make([]pair, len(texts))
 	for i, text := range texts {
 		pairs[i] = pair{name, text}
 	}
-	return pairs, nil
+	return pairs
 }
 
 type member struct {
 	name  string
-	value json.RawMessage
+	value []byte
 }
 
-// membersOf reads a JSON object in the order in which it is written.
-func membersOf(raw json.RawMessage) ([]member, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := dec.Token(); err != nil {
-		return nil, err
-	}
-	var all []member
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		m := member{name: key.(string)}
-		if err := dec.Decode(&m.value); err != nil {
-			return nil, err
-		}
+// membersOf returns the members of a JSON object in their order; none of another value.
+func membersOf(object json.RawMessage) (all []*member) {
+	jsontext.Members(object, func(name string) *[]byte {
+		m := &member{name: jsontext.Unquote([]byte(`"` + name + `"`))}
 		all = append(all, m)
-	}
-	return all, nil
+		return &m.value
+	})
+	return all
 }
 
 // emptied stands in a text for a value that is empty, where omit_empty leaves out what it stands in. No
@@ -137,12 +116,8 @@ func foundSomething(mapped json.RawMessage, args map[string]json.RawMessage) jso
 			return mapped
 		}
 	}
-	members, err := membersOf(mapped)
-	if err != nil {
-		return mapped
-	}
-	left := make(map[string]json.RawMessage, len(members))
-	for _, m := range members {
+	left := map[string]json.RawMessage{}
+	for _, m := range membersOf(mapped) {
 		if v1.JSONKind(m.value) != "null" {
 			left[m.name] = m.value
 		}
