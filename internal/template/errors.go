@@ -39,7 +39,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 func checkSource(name, src string) error {
 	if len(src) > MaxSource {
-		return &Error{Name: name, Message: fmt.Sprintf("the template has %d bytes: at most %d are read", len(src), MaxSource)}
+		return &Error{Name: name, Message: fmt.Sprintf("the template has %d bytes: the limit is %d bytes", len(src), MaxSource)}
 	}
 	line := 0
 	for text := range strings.Lines(src) {

@@ -127,7 +127,7 @@ func appendEscaped(out []byte, text string) []byte {
 // otherwise take the place of another field.
 func checkJSON(text []byte, keys bool) error {
 	if len(text) == 0 {
-		return errors.New("the template rendered nothing: JSON is needed")
+		return errors.New("the template rendered nothing: expected JSON")
 	}
 	if !json.Valid(text) {
 		var doc any
@@ -164,7 +164,7 @@ func checkKeys(dec *json.Decoder) error {
 				return err
 			}
 			if seen[key] {
-				return errors.New("the rendered text has a key twice in one object")
+				return errors.New("the rendered text has a duplicate key in an object")
 			}
 			seen[key] = true
 		}

@@ -80,7 +80,7 @@ func tagPath(tag string, whole func(string) bool) ([]string, error) {
 	case strings.ContainsAny(body[:1], "#^/>=<$"):
 		return nil, fmt.Errorf("%s is more than a variable: mustache knows {{name}} only here; use template_syntax go for if and range", shown)
 	case strings.HasPrefix(body, "."):
-		return nil, fmt.Errorf("%s is of Go's templates: write {{%s}}, or set template_syntax: go", shown, line(strings.TrimLeft(body, "."), maxShown))
+		return nil, fmt.Errorf("%s is Go template syntax: write {{%s}}, or set template_syntax: go", shown, line(strings.TrimLeft(body, "."), maxShown))
 	case strings.ContainsFunc(body, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'{}()|`, r) }):
 		return nil, fmt.Errorf("%s is not the name of a variable", shown)
 	}

@@ -26,7 +26,7 @@ func TestParseMustache(t *testing.T) {
 		{name: "an expression", src: `{{ a | upper }}`, wantErr: "{{ a | upper }} is not the name of a variable"},
 		{name: "nothing", src: `{{}}`, wantErr: "{{}} names no variable"},
 		{name: "an empty field", src: `{{a..b}}`, wantErr: "{{a..b}} is not the name"},
-		{name: "too large", src: strings.Repeat("x", MaxSource+1), wantErr: "at most 262144"},
+		{name: "too large", src: strings.Repeat("x", MaxSource+1), wantErr: "the limit is 262144 bytes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func TestParseErrors(t *testing.T) {
 		{name: "templates call each other", src: "{{define \"a\"}}{{template \"b\"}}{{end}}\n{{define \"b\"}}{{template \"a\"}}{{end}}", want: `calls itself`},
 		{name: "the whole template calls itself", src: `{{template ""}}`, want: `m: line 1: template "" calls itself`},
 		{name: "not UTF-8", src: "1\n\xff", want: `m: line 2: the template is not UTF-8`},
-		{name: "too large", src: strings.Repeat(" ", MaxSource+1), want: `m: the template has 262145 bytes: at most 262144 are read`},
+		{name: "too large", src: strings.Repeat(" ", MaxSource+1), want: `m: the template has 262145 bytes: the limit is 262144 bytes`},
 		{name: "deep nesting", src: strings.Repeat("{{if 1}}", 200) + strings.Repeat("{{end}}", 200), want: `m: line 1: if, range and with are nested more than 100 deep`},
 		{name: "deepest nesting that the size allows", src: strings.Repeat("{{if 1}}", 15000) + strings.Repeat("{{end}}", 15000), want: `m: line 1: if, range and with are nested more than 100 deep`},
 		{name: "deep parentheses", src: "{{" + strings.Repeat("(", 9000) + "1" + strings.Repeat(")", 9000) + "}}", want: `m: line 1: parentheses, if, range and with are nested more than 100 deep`},

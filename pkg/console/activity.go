@@ -21,7 +21,7 @@ func (c *Console) history(ctx context.Context) []v1.AuditRecord {
 	const day = 24 * time.Hour
 	lines, err := c.gateway.AuditLines(ctx, store.AuditFilter{Since: c.opts.Now().Add(-day), Settled: true, Limit: maxEvents})
 	if err != nil {
-		c.opts.Logger.Warn("the console starts without the calls of the audit", "error", err.Error())
+		c.opts.Logger.Warn("the console starts without the calls in the audit log", "error", err.Error())
 	}
 	return slices.DeleteFunc(lines, func(l v1.AuditRecord) bool {
 		return l.Change != nil || l.Gap != nil || l.Status == v1.StatusStarted
@@ -185,7 +185,7 @@ func (c *Console) call(r *request) error {
 	id, sees := r.PathValue("call"), c.seeing(r)
 	found, _ := c.feed.last(1, func(e *event) bool { return e.CallID == id && sees(e) })
 	if len(found) == 0 {
-		return pageError{http.StatusNotFound, "This call is not among the last ones. 'toolctl audit list' has all of them."}
+		return pageError{http.StatusNotFound, "This call is not among the most recent calls. 'toolctl audit list' lists all calls."}
 	}
 	v := c.viewCall(r, &found[0])
 	raw, _ := json.Marshal(v)
@@ -317,7 +317,7 @@ type auditCheck struct {
 func (c *Console) verifyAudit(ctx context.Context) (*auditCheck, error) {
 	s := c.gateway.Store()
 	if s == nil {
-		return nil, pageError{http.StatusNotFound, "There is no audit: name a store with --store."}
+		return nil, pageError{http.StatusNotFound, "There is no audit log: select a store with --store."}
 	}
 	found, err := s.VerifyAudit(ctx, "")
 	if err != nil {

@@ -81,7 +81,7 @@ type apiProblem struct {
 func writeAPI(w http.ResponseWriter, status int, v any) {
 	raw, err := jsontext.Marshal(v)
 	if err != nil {
-		status, raw = http.StatusInternalServerError, []byte(`{"error":{"type":"internal","message":"the answer cannot be written"}}`)
+		status, raw = http.StatusInternalServerError, []byte(`{"error":{"type":"internal","message":"the response cannot be written"}}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -284,7 +284,7 @@ func (c *Console) apiOneCall(r *request) (any, error) {
 	id, sees := r.PathValue("call"), c.seeing(r)
 	found, _ := c.feed.last(1, func(e *event) bool { return e.CallID == id && sees(e) })
 	if len(found) == 0 {
-		return nil, pageError{http.StatusNotFound, "this call is not among the last ones"}
+		return nil, pageError{http.StatusNotFound, "this call is not among the most recent calls"}
 	}
 	return c.viewCall(r, &found[0]), nil
 }

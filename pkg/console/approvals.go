@@ -230,7 +230,7 @@ func (c *Console) decide(r *request) error {
 		}
 	case "deny":
 	default:
-		return pageError{http.StatusBadRequest, "The form says neither approve nor deny."}
+		return pageError{http.StatusBadRequest, "The form must say approve or deny."}
 	}
 	if _, err := c.decideAs(r, p, made); err != nil {
 		status, text := explained(err)
@@ -257,7 +257,7 @@ func (c *Console) decideAs(r *request, p v1.PendingCall, d v1.Decision) (v1.Pend
 		return p, err
 	}
 	if len(d.Reason) > maxNote {
-		return p, pageError{http.StatusUnprocessableEntity, "The note is too long: it may have 500 bytes."}
+		return p, pageError{http.StatusUnprocessableEntity, "The note is too long: the limit is 500 bytes."}
 	}
 	if d.Args != nil {
 		if err := c.checkEdited(r.Context(), &p, d.Args); err != nil {
@@ -276,7 +276,7 @@ func (c *Console) decideAs(r *request, p v1.PendingCall, d v1.Decision) (v1.Pend
 
 func (c *Console) checkEdited(ctx context.Context, p *v1.PendingCall, args json.RawMessage) error {
 	if len(args) > v1.MaxPendingArgs {
-		return pageError{http.StatusUnprocessableEntity, "The arguments are too long: they may have 64 KiB."}
+		return pageError{http.StatusUnprocessableEntity, "The arguments are too long: the limit is 64 KiB."}
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(args, &object); err != nil || object == nil {

@@ -27,7 +27,7 @@ func (c *Console) operates(p person) bool {
 		slices.ContainsFunc(o.Groups, func(g string) bool { return slices.Contains(p.groups, g) })
 }
 
-var errNotOperator = pageError{http.StatusForbidden, "Only operators of the console see what a change consists of, and undo it: --ui-operator and --ui-operator-group name them."}
+var errNotOperator = pageError{http.StatusForbidden, "Only console operators can view the details of a change or undo it: name operators with --ui-operator and --ui-operator-group."}
 
 // changing reports whether there is anything that the page of changes could show.
 func (c *Console) changing() bool { return c.gateway.Store() != nil || c.gateway.Pulled() != nil }
@@ -247,9 +247,9 @@ func (c *Console) undo(r *request, set string, number, from int64) error {
 	case err != nil:
 		return err
 	case p.Undo.From != from:
-		return pageError{http.StatusConflict, "The set has a newer revision by now: look at what the undo changes again."}
+		return pageError{http.StatusConflict, "The set has a newer revision now: review what the undo changes again."}
 	case !p.Undo.Needed:
-		return pageError{http.StatusConflict, "The manifests of the set are those of that revision already."}
+		return pageError{http.StatusConflict, "The set already matches that revision."}
 	}
 	_, err = u.Apply(r.Context(), c.gateway.Store())
 	return err

@@ -192,7 +192,7 @@ func (out *field) string(s schema, value any, has bool) *field {
 var formats = map[string]string{
 	"date": "date, such as 2026-12-31", "time": "time with its zone, such as 19:30:00Z or 19:30:00+01:00", "date-time": "date and time with its zone, such as 2026-12-31T19:30:00Z",
 	"duration": "duration, such as PT1H30M", "email": "email address", "idn-email": "email address", "uri": "address, such as https://example.com/", "uuid": "UUID, such as 123e4567-e89b-12d3-a456-426614174000",
-	"ipv4": "IPv4 address", "ipv6": "IPv6 address", "hostname": "name of a host, such as www.example.com", "regex": "regular expression", "json-pointer": "JSON pointer, such as /a/0",
+	"ipv4": "IPv4 address", "ipv6": "IPv6 address", "hostname": "host name, such as www.example.com", "regex": "regular expression", "json-pointer": "JSON pointer, such as /a/0",
 }
 
 // maxLine is the longest text, in characters, that is asked for in one line.

@@ -24,8 +24,8 @@ func (c *Console) measured() func(http.HandlerFunc) http.HandlerFunc {
 	}
 	requests, err := meter.Int64Counter("toolctl.console.requests", metric.WithUnit("{request}"), metric.WithDescription("Requests to the console, by status."))
 	err = errors.Join(err,
-		gauge("toolctl.console.sessions", "{session}", "People who signed in to the console.", c.sessions.count),
-		gauge("toolctl.console.streams", "{stream}", "Pages of the console that follow events.", c.feed.watching))
+		gauge("toolctl.console.sessions", "{session}", "People signed in to the console.", c.sessions.count),
+		gauge("toolctl.console.streams", "{stream}", "Console pages with an open event stream.", c.feed.watching))
 	if err != nil {
 		c.opts.Logger.Warn("some metrics cannot be read", "error", err)
 	}

@@ -115,8 +115,8 @@ func (c *Console) show(r *request, status int, name, title, nav string, body any
 func (c *Console) write(w http.ResponseWriter, status int, name string, p page) {
 	var b bytes.Buffer
 	if err := c.pages.ExecuteTemplate(&b, name+".html", p); err != nil {
-		c.opts.Logger.Error("make a page of the console", slog.String("page", name), slog.Any("error", err))
-		http.Error(w, "the page cannot be made: the log says why", http.StatusInternalServerError)
+		c.opts.Logger.Error("cannot render a page of the console", slog.String("page", name), slog.Any("error", err))
+		http.Error(w, "the page cannot be rendered: the server log says why", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

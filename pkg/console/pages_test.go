@@ -84,7 +84,7 @@ func TestLastTest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), report.KeptFile)
 	o := options{manifests: heldPay, principals: []string{"bob", "eve", "boss"}, console: console.Options{TestReport: file, Operators: v1.Approvers{Principals: []string{"boss"}}}}
 	s := serve(t, o)
-	if _, body := s.ask("GET", "prompts", "bob", ""); !strings.Contains(body, "no scenario was played yet") {
+	if _, body := s.ask("GET", "prompts", "bob", ""); !strings.Contains(body, "no scenario has run yet") {
 		t.Error(body)
 	}
 	result := func(name, tool, status string) scenario.Result {

@@ -126,7 +126,7 @@ func viewPart(p v1.Part) partView {
 	mime := strings.ToLower(strings.TrimSpace(p.MIMEType))
 	switch {
 	case err != nil:
-		v.Text = "its data is not base64"
+		v.Text = "the data is not valid base64"
 	case slices.Contains(drawable, mime):
 		v.Data = template.URL("data:" + mime + ";base64," + base64.StdEncoding.EncodeToString(data)) //nolint:gosec // a kind of the list above, and base64
 		v.Kind, _, _ = strings.Cut(mime, "/")

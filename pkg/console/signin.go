@@ -82,7 +82,7 @@ func (c *Console) who(r *http.Request) (person, error) {
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, token, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return person{}, &server.AccessError{Status: http.StatusUnauthorized, Message: "the Authorization header is not Bearer and a token"}
+			return person{}, &server.AccessError{Status: http.StatusUnauthorized, Message: "expected an Authorization header of the form 'Bearer TOKEN'"}
 		}
 		caller, err := c.access.Verify(r.Context(), strings.TrimSpace(token))
 		if err != nil {
@@ -114,7 +114,7 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 			c.redirect(w, "./")
 			return
 		}
-		c.askSignIn(w, r, http.StatusForbidden, "This link was used already, or is not the newest. 'toolctl ui' gives a new one on the machine that serves the console.")
+		c.askSignIn(w, r, http.StatusForbidden, "This link was used already, or a newer one replaced it. Run 'toolctl ui' on the machine that serves the console to get a new link.")
 		return
 	}
 	c.signedIn(w, r, person{name: c.opts.Login}, server.Caller{})

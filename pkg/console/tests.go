@@ -35,12 +35,12 @@ const (
 func (c *Console) tests(r *request) testView {
 	path := c.opts.TestReport
 	if path == "" {
-		return testView{Problem: "no file is read: start the console with --test-report FILE, or in a folder with a .toolctl folder here or above"}
+		return testView{Problem: "no test report is configured: start the console with --test-report FILE, or in a folder that has .toolctl/ in it or in a parent"}
 	}
 	k, err := report.ReadKept(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return testView{Problem: "no scenario was played yet: 'toolctl test' leaves its report in " + path}
+		return testView{Problem: "no scenario has run yet: 'toolctl test' writes its report to " + path}
 	case err != nil:
 		return testView{Problem: err.Error()}
 	}

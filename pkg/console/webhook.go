@@ -121,7 +121,7 @@ func (s *sender) run(ctx context.Context) {
 			return
 		case p := <-s.queue:
 			if err := s.deliver(ctx, p); err != nil && ctx.Err() == nil {
-				s.log.Error("the approval webhook was not told of a call", "id", p.ID, "tool", p.Tool, "error", err.Error())
+				s.log.Error("the approval webhook did not accept a pending call", "id", p.ID, "tool", p.Tool, "error", err.Error())
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func (s *sender) deliver(ctx context.Context, p v1.PendingCall) error {
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
 	if res.StatusCode >= 300 {
-		return fmt.Errorf("it answered with status %d", res.StatusCode)
+		return fmt.Errorf("the server responded with status %d", res.StatusCode)
 	}
 	return nil
 }

@@ -115,9 +115,9 @@ func (c *command) Check(t *v1.Tool) []v1.Violation {
 
 func noSandbox(mode string, err error) string {
 	if mode == v1.SandboxRequired {
-		return fmt.Sprintf("%v: the tool requires one, so that its calls are refused", err)
+		return fmt.Sprintf("%v: the tool requires a sandbox, so its calls are refused", err)
 	}
-	return fmt.Sprintf("%v: the command runs as the user, with the network and all files of theirs", err)
+	return fmt.Sprintf("%v: the command runs as the current user, with access to the network and to all files of that user", err)
 }
 
 // Unset returns a violation for each variable that a Tool reads and that is not set, or that it
@@ -301,7 +301,7 @@ func (c *command) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage)
 	case len(out) > maxExecOutput:
 		return res, r.fail(v1.PhaseExecute, fmt.Sprintf("the command wrote more than %d MiB and was stopped", maxExecOutput/mib), nil)
 	case readErr != nil && !errors.Is(readErr, os.ErrDeadlineExceeded): // something outside of the group holds the pipe
-		return res, r.fail(v1.PhaseExecute, "read what the command wrote: "+readErr.Error(), readErr)
+		return res, r.fail(v1.PhaseExecute, "cannot read the output of the command: "+readErr.Error(), readErr)
 	case outcome != "exit status 0":
 		res.Status = v1.StatusFailed
 		if why := r.secrets.foreign(stderr.Bytes(), t.Spec.Redact, maxExecError); why != "" {
@@ -351,7 +351,7 @@ func (r *run) content(out []byte) (json.RawMessage, error) {
 	out = bytes.TrimSpace(out)
 	if err := notJSON(out); err != nil {
 		shown := r.secrets.foreign(out, r.tool.Spec.Redact, maxShown)
-		return nil, r.fail(v1.PhaseExecute, fmt.Sprintf("the command did not write valid JSON: %v; set spec.exec.output to text or lines if it is not to; it wrote %q", err, shown), err)
+		return nil, r.fail(v1.PhaseExecute, fmt.Sprintf("the command did not write valid JSON: %v; set spec.exec.output to text or lines if it writes something else; it wrote %q", err, shown), err)
 	}
 	return r.secrets.json(out), nil
 }

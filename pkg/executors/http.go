@@ -218,7 +218,7 @@ func (c *httpCall) build(ctx context.Context, values []string) error {
 			base = strings.TrimSuffix(base, "/")
 		}
 		if strings.ContainsAny(base, "?#") {
-			return c.invalid(v1.Violation{Path: at, Expected: "an address without a query", Got: "one with a query", Message: "the variable that holds the address must not hold a query"})
+			return c.invalid(v1.Violation{Path: at, Expected: "an address without a query", Got: "one with a query", Message: "the variable with the address must not contain a query"})
 		}
 	}
 	c.base = base
@@ -251,7 +251,7 @@ func (c *httpCall) setHeaders(d *draft, values []string) error {
 		value := f.text.fill(values, asIs)
 		if !isHeaderValue(value) {
 			violations = append(violations, v1.Violation{Path: f.path, Expected: "one line of text", Got: "control characters",
-				Message: "a header value cannot hold a line break or another control character: look at the variable's value"})
+				Message: "a header value cannot contain a line break or another control character: look at the variable's value"})
 		}
 		h.Set(f.name, value)
 	}

@@ -174,7 +174,7 @@ func (t *tokenSource) request(ctx context.Context, config clientcredentials.Conf
 		return nil, describeTokenError(err)
 	}
 	if kind := token.Type(); !strings.EqualFold(kind, "Bearer") {
-		return nil, &tokenError{message: fmt.Sprintf("the server gave one of the type %s, not Bearer", quoted(kind))}
+		return nil, &tokenError{message: fmt.Sprintf("the server issued a token of type %s, expected Bearer", quoted(kind))}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -22,7 +22,7 @@ var packed = []string{"br", "compress", "deflate", "gzip", "x-compress", "x-gzip
 func unpacked(header http.Header, body []byte) error {
 	coding := strings.ToLower(strings.TrimSpace(header.Get("Content-Encoding")))
 	if len(body) > 0 && slices.ContainsFunc(strings.Split(coding, ","), func(c string) bool { return slices.Contains(packed, strings.TrimSpace(c)) }) {
-		return fmt.Errorf("the response is compressed with %.40q (Content-Encoding), expected gzip or nothing, which is what was asked for", coding)
+		return fmt.Errorf("the response is compressed with %.40q (Content-Encoding): expected gzip or no compression", coding)
 	}
 	return nil
 }

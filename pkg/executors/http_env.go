@@ -27,7 +27,7 @@ func (p *httpTool) text(path, s string, secret bool) envText {
 		return ""
 	}
 	if strings.Contains(s, mark) {
-		p.violation(path, "text without control characters", quoted(s), "the text must not hold the control character U+0001")
+		p.violation(path, "text without control characters", quoted(s), "the text must not contain the control character U+0001")
 		return ""
 	}
 	var t envText

@@ -50,7 +50,7 @@ func (m *mapping) apply(doc json.RawMessage) (json.RawMessage, error) {
 	n := numbers{exactOnly: !m.computes}
 	data = n.in(data)
 	if m.computes && len(n.long) > 0 && (m.prints || n.clash) {
-		return nil, fmt.Errorf("%s: it computes with numbers of more digits than it can tell apart (above 2^53)", m.field)
+		return nil, fmt.Errorf("%s: the expression computes with numbers that it cannot tell apart (above 2^53)", m.field)
 	}
 	found, err := m.path.Search(data)
 	if err != nil {

@@ -90,7 +90,7 @@ func (c *httpCall) all(ctx context.Context) (v1.Result, error) {
 			if n == 0 { // some servers repeat the last cursor for ever
 				next = nil
 			} else {
-				err = errors.New("the next page is one that was read before")
+				err = errors.New("the next page was already read")
 			}
 		}
 		if err != nil {
@@ -135,7 +135,7 @@ func (c *httpCall) items(list *[]byte, room int) (n int, whole bool, err error) 
 	}
 	switch kind := v1.JSONKind(body); {
 	case kind == "null" && c.p.pages.items != nil:
-		return 0, false, fmt.Errorf("%s found nothing: if a page may lack it, end the expression with || `[]`", field)
+		return 0, false, fmt.Errorf("%s found nothing: if a page may lack the list, end the expression with || `[]`", field)
 	case kind != "array" && c.p.pages.items == nil:
 		return 0, false, fmt.Errorf("the body of a page is a JSON %s: name its list in spec.http.paginate.items", kind)
 	case kind != "array":
@@ -205,7 +205,7 @@ func (c *httpCall) next(first *url.URL, n int) (*url.URL, error) {
 	case value == "":
 		return nil, nil
 	case len(value) > maxNext:
-		return nil, fmt.Errorf("what leads to the next page has %d bytes: at most %d are read", len(value), maxNext)
+		return nil, fmt.Errorf("the cursor or address of the next page has %d bytes: the limit is %d", len(value), maxNext)
 	case g.spec.Style == v1.PaginateCursor:
 		u.RawQuery = setQuery(u.RawQuery, g.param, value)
 		return &u, nil
@@ -222,7 +222,7 @@ func (c *httpCall) linked(first *url.URL, address string) (*url.URL, error) {
 	}
 	next.User, next.Fragment, next.RawFragment = c.req.URL.User, "", ""
 	if next.Scheme != first.Scheme || !sameHost(first, next) {
-		return nil, fmt.Errorf("the next page is at another origin, %s://%s, which is refused: only %s://%s is asked", next.Scheme, next.Host, first.Scheme, first.Host)
+		return nil, fmt.Errorf("the next page is at another origin, %s://%s: only %s://%s is allowed", next.Scheme, next.Host, first.Scheme, first.Host)
 	}
 	query, asked := next.Query(), first.Query()
 	for _, f := range c.p.staticQuery {

@@ -98,15 +98,15 @@ func TestHTTPPaginate(t *testing.T) {
 		{"masked before items are taken", v1.HTTPPaginate{Style: "link", Items: "rows"}, v1.HTTPSpec{Redact: []string{"/rows/0/pin"}}, "", always(`{"rows":[{"pin":1},{"pin":2}]}`), 1, `[{"pin":"[REDACTED]"},{"pin":2}]`, false},
 		{"the last cursor repeated", v1.HTTPPaginate{Style: "cursor", Items: "a", Cursor: "c"}, v1.HTTPSpec{}, `{"cursor":"x"}`, always(`{"a":[],"c":"x"}`), 1, "[]", false},
 
-		{"in a circle", v1.HTTPPaginate{Style: "cursor", Items: "a", Cursor: "c"}, v1.HTTPSpec{}, "", always(`{"a":[1],"c":7}`), 2, "page 2: the next page is one that was read before", false},
-		{"another host", v1.HTTPPaginate{Style: "link"}, v1.HTTPSpec{}, "", always("[1]", `<http://localhost:1/x>; rel=next`), 1, "the next page is at another origin, http://localhost:1, which is refused", false},
+		{"in a circle", v1.HTTPPaginate{Style: "cursor", Items: "a", Cursor: "c"}, v1.HTTPSpec{}, "", always(`{"a":[1],"c":7}`), 2, "page 2: the next page was already read", false},
+		{"another host", v1.HTTPPaginate{Style: "link"}, v1.HTTPSpec{}, "", always("[1]", `<http://localhost:1/x>; rel=next`), 1, "the next page is at another origin, http://localhost:1: only", false},
 		{"another scheme", v1.HTTPPaginate{Style: "link"}, v1.HTTPSpec{}, "", always("[1]", `<file:///etc/passwd>; rel=next`), 1, "the next page is at another origin, file://", false},
 		{"not a list", v1.HTTPPaginate{Style: "link"}, v1.HTTPSpec{}, "", always(`{"a":1}`), 1, "the body of a page is a JSON object: name its list in spec.http.paginate.items", false},
-		{"no list there", v1.HTTPPaginate{Style: "link", Items: "b"}, v1.HTTPSpec{}, "", always(`{"a":1}`), 1, "spec.http.paginate.items found nothing: if a page may lack it, end the expression with || `[]`", false},
+		{"no list there", v1.HTTPPaginate{Style: "link", Items: "b"}, v1.HTTPSpec{}, "", always(`{"a":1}`), 1, "spec.http.paginate.items found nothing: if a page may lack the list, end the expression with || `[]`", false},
 		{"another kind there", v1.HTTPPaginate{Style: "link", Items: "a"}, v1.HTTPSpec{}, "", always(`{"a":1}`), 1, "spec.http.paginate.items found a JSON number: expected an array", false},
 		{"not JSON", v1.HTTPPaginate{Style: "link"}, v1.HTTPSpec{}, "", always(`<html>`), 1, "needs pages that are JSON", false},
 		{"a cursor that is an object", v1.HTTPPaginate{Style: "cursor", Items: "a", Cursor: "c"}, v1.HTTPSpec{}, "", always(`{"a":[1],"c":{}}`), 1, "spec.http.paginate.cursor found a JSON object", false},
-		{"a long cursor", v1.HTTPPaginate{Style: "cursor", Items: "a", Cursor: "c"}, v1.HTTPSpec{}, "", always(`{"a":[1],"c":"` + strings.Repeat("x", maxNext+1) + `"}`), 1, "at most 8192 are read", false},
+		{"a long cursor", v1.HTTPPaginate{Style: "cursor", Items: "a", Cursor: "c"}, v1.HTTPSpec{}, "", always(`{"a":[1],"c":"` + strings.Repeat("x", maxNext+1) + `"}`), 1, "the limit is 8192", false},
 		{"too large together", v1.HTTPPaginate{Style: "page"}, v1.HTTPSpec{Response: &v1.HTTPResponse{MaxBytes: 10}}, "", page, 2, "page 2: the pages together are larger than 10 bytes (spec.http.response.max_bytes)", false},
 		{"a page that fails", v1.HTTPPaginate{Style: "page"}, v1.HTTPSpec{Retry: &v1.HTTPRetry{MaxAttempts: 1}}, "", func(t *testing.T, w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Get("page") == "2" {

@@ -152,7 +152,7 @@ func (p *httpTool) prepareURL(raw string) {
 	p.shown = hideUser(shown)
 	if strings.Contains(string(p.base), "{{") {
 		p.violation(path, "arguments in the path and query only", quoted(raw),
-			"an argument may stand in the path and query of the URL, never in its scheme, user, host or port")
+			"arguments may appear only in the path and query of the URL, not in its scheme, user, host or port")
 		return
 	}
 	// The address itself is no secret; a password in it is, and is masked apart. Its variables
@@ -169,7 +169,7 @@ func (p *httpTool) prepareURL(raw string) {
 	before := inPath.fill(make([]string, len(p.vars)), func(_, _ string) string { return "x" })
 	for segment := range strings.SplitSeq(before, "/") {
 		if segment == "." || segment == ".." {
-			p.violation(path, "a path without . and ..", quoted(raw), `the path of the URL must not hold the segments "." and ".."`)
+			p.violation(path, "a path without . and ..", quoted(raw), `the path of the URL must not contain the segments "." and ".."`)
 		}
 	}
 	if strings.Contains(string(p.rest), "{{") {
@@ -232,7 +232,7 @@ func (p *httpTool) header(path, name string, text envText, tpl *template.Text) {
 	case v1.IsTransportHeader(name):
 		p.violation(path, "another header", quoted(name), fmt.Sprintf("the header %q is set by toolctl itself", canonical))
 	case !isHeaderValue(text.plain()):
-		p.violation(path, "one line of text", "control characters", "a header value cannot hold a line break or another control character")
+		p.violation(path, "one line of text", "control characters", "a header value cannot contain a line break or another control character")
 	}
 	p.headers = append(p.headers, httpField{name: canonical, path: path, text: text, tpl: tpl})
 }

@@ -62,7 +62,7 @@ func (r *rate) idle() bool {
 	return time.Since(r.sent[last]) > r.per
 }
 
-var errRateTooLate = errors.New("the next request may be sent only after the time for the call")
+var errRateTooLate = errors.New("the next request may be sent only after the deadline of the call")
 
 // wait returns when a request may be sent, or an error when ctx ends or would end before.
 func (r *rate) wait(ctx context.Context) error {
@@ -103,7 +103,7 @@ func (c *httpCall) turn(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled):
-		return c.fail(v1.PhaseExecute, "cancelled while it waited for "+limit+c.tries(), err)
+		return c.fail(v1.PhaseExecute, "cancelled while waiting for "+limit+c.tries(), err)
 	}
-	return c.fail(v1.PhaseTimeout, "timed out: "+limit+" leaves no request within the time for the call"+c.tries(), err)
+	return c.fail(v1.PhaseTimeout, "timed out: "+limit+" allows no request before the deadline of the call"+c.tries(), err)
 }

@@ -200,7 +200,7 @@ func climbs(rest string) *v1.Violation {
 // headerValue is the escaping of a header: there is none, so what would need it is refused.
 func headerValue(_ []byte, value string) (string, error) {
 	if !isHeaderValue(value) {
-		return "", errors.New("a header value cannot hold a line break or another control character")
+		return "", errors.New("a header value cannot contain a line break or another control character")
 	}
 	return value, nil
 }

@@ -108,7 +108,7 @@ func (c *httpCall) send(ctx context.Context) (status string, err error) {
 		msg += "; spec.http.method is not set, which means POST"
 	}
 	if c.outOfTime > 0 {
-		msg += fmt.Sprintf("; the next attempt would be in %s, past the time for the call", clip.Duration(c.outOfTime))
+		msg += fmt.Sprintf("; the next attempt would start in %s, after the deadline of the call", clip.Duration(c.outOfTime))
 	}
 	return v1.StatusFailed, c.fail(v1.PhaseExecute, msg+c.tries(), nil)
 }

@@ -209,7 +209,7 @@ func TestHTTPDoesNotWaitPastTheDeadline(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	res, err := newTestHTTP(t, nil).Execute(ctx, httpToolOf(v1.HTTPSpec{URL: srv.URL, Method: "GET"}), nil)
-	if err == nil || !strings.Contains(err.Error(), "HTTP 429 Too Many Requests: come later") || !strings.Contains(err.Error(), "the next attempt would be in 1h, past the time for the call") {
+	if err == nil || !strings.Contains(err.Error(), "HTTP 429 Too Many Requests: come later") || !strings.Contains(err.Error(), "the next attempt would start in 1h, after the deadline of the call") {
 		t.Errorf("got %v", err)
 	}
 	if time.Since(start) > 30*time.Second || n.Load() != 1 || res.Attempts != 1 || res.Status != v1.StatusFailed {

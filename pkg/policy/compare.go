@@ -187,7 +187,7 @@ func (s sampled) caseOf(principal string, r relation, n int64, was, now outcome)
 		c.Labels = s.now.Labels
 	}
 	if was.decision == now.decision {
-		c.Message = "a call that waits for approval can wait " + clip.Duration(now.timeout) + ", where it could wait " + clip.Duration(was.timeout)
+		c.Message = "a pending call expires after " + clip.Duration(now.timeout) + " instead of " + clip.Duration(was.timeout)
 	}
 	return c
 }
@@ -240,7 +240,7 @@ func (j *judge) ask(ctx context.Context, tool Subject, req Request, counters Cou
 	case err != nil:
 		return outcome{decision: v1.DecisionDeny, message: err.Error()}
 	case wait != nil:
-		return outcome{decision: v1.DecisionPending, rule: wait.Rule, message: "a person has to approve it", timeout: wait.Timeout}
+		return outcome{decision: v1.DecisionPending, rule: wait.Rule, message: "a person must approve it", timeout: wait.Timeout}
 	case admission.Decision.Decision == "":
 		return outcome{decision: v1.DecisionAllow}
 	}

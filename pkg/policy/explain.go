@@ -145,7 +145,7 @@ func (r *rule) explain(ctx context.Context, t *Subject, n v1.Count, req Request)
 		ok, v.Message, v.MatchedName = said.ok, said.why, said.name
 	case !counts:
 		v.Verdict = NotAsked
-		v.Message = fmt.Sprintf("it counts calls of %s only", list(r.count.tools))
+		v.Message = fmt.Sprintf("counts only calls of %s", list(r.count.tools))
 		return v
 	default:
 		ok = n.Used < r.count.limit

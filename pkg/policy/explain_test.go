@@ -86,7 +86,7 @@ func TestExplainJSON(t *testing.T) {
       "policy": "careful",
       "rule": "limits[0]",
       "verdict": "not_asked",
-      "message": "it counts calls of \"pay-*\" only",
+      "message": "counts only calls of \"pay-*\"",
       "source": {
         "file": "careful.yaml",
         "line": 16,
@@ -101,7 +101,7 @@ func TestExplainJSON(t *testing.T) {
     },
     {
       "policy": "prod/far",
-      "reason": "it governs the tools of namespace \"prod\"; this one is in \"default\""
+      "reason": "governs the tools of namespace \"prod\"; this tool is in namespace \"default\""
     }
   ]
 }`

@@ -149,7 +149,7 @@ func unknown(goRules []Rule) func(*v1.ToolPolicySpec) []*rule {
 			if slices.ContainsFunc(goRules, func(r Rule) bool { return r.Name == name }) {
 				continue
 			}
-			why := fmt.Sprintf("the rule %q is not known to this program", name)
+			why := fmt.Sprintf("this program has no rule %q", name)
 			rules = append(rules, &rule{field: v1.Pointer("/spec", name), judge: func(*Subject) verdict { return verdict{why: why} }})
 		}
 		return rules

@@ -91,7 +91,7 @@ func TestGoRule(t *testing.T) {
 
 func TestARuleThatIsNotRegisteredRefuses(t *testing.T) {
 	chain := Compile([]*v1.ToolPolicy{goPolicy("p", "", "0")}).For(Subject{Namespace: "default", Name: "pay"})
-	if err := chain.Blocked(); err == nil || err.Rule != "least" || err.Message != `the rule "least" is not known to this program` {
+	if err := chain.Blocked(); err == nil || err.Rule != "least" || err.Message != `this program has no rule "least"` {
 		t.Errorf("got %v", err)
 	}
 }

@@ -22,7 +22,7 @@ func limits(s *v1.ToolPolicySpec) []*rule {
 			// be no limit at all, so the calls are refused.
 			r.judge = func(t *Subject) verdict {
 				if _, ok := t.among(l.Tools); len(l.Tools) > 0 && !ok {
-					return verdict{ok: true, why: fmt.Sprintf("it counts calls of %s only", list(l.Tools))}
+					return verdict{ok: true, why: fmt.Sprintf("counts only calls of %s", list(l.Tools))}
 				}
 				if !knownBy(l.By) {
 					return verdict{why: "the limit is broken: expected by to be session, principal, tool or all"}

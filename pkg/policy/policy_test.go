@@ -103,7 +103,7 @@ func TestMatch(t *testing.T) {
 		{name: "exact name", match: &v1.Match{Tools: []string{"get", "pay"}}, tool: tool("pay")},
 		{name: "server tool by prefix", match: &v1.Match{Tools: []string{"git__*"}}, tool: tool("git__push")},
 		{name: "other name", match: &v1.Match{Tools: []string{"pay"}}, tool: tool("pay-now"), mismatch: `match.tools is "pay"`},
-		{name: "other namespace", namespace: "prod", tool: tool("pay"), mismatch: `it governs the tools of namespace "prod"; this one is in "default"`},
+		{name: "other namespace", namespace: "prod", tool: tool("pay"), mismatch: `governs the tools of namespace "prod"; this tool is in namespace "default"`},
 		{name: "written namespace", namespace: "prod", tool: Subject{Namespace: "prod", Name: "pay"}},
 		{
 			name: "labels", match: &v1.Match{Labels: map[string]string{"team": "pay", "tier": "1"}},

@@ -161,7 +161,7 @@ func (p *policy) governs(principal string) bool {
 // mismatch says why the policy does not govern the tool; "" when it does.
 func (p *policy) mismatch(t Subject) string {
 	if p.namespace != t.Namespace {
-		return fmt.Sprintf("it governs the tools of namespace %q; this one is in %q", p.namespace, t.Namespace)
+		return fmt.Sprintf("governs the tools of namespace %q; this tool is in namespace %q", p.namespace, t.Namespace)
 	}
 	if _, ok := t.among(p.match.Tools); len(p.match.Tools) > 0 && !ok {
 		return fmt.Sprintf("match.tools is %s", list(p.match.Tools))

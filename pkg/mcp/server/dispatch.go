@@ -161,7 +161,7 @@ func write(id json.RawMessage, res answer, failed *jsonrpc.Error) *reply {
 	var b bytes.Buffer
 	if wire.Answer(&b, id, res, failed) != nil {
 		b.Reset()
-		a.failed = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: the answer cannot be written"}
+		a.failed = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: the response cannot be written"}
 		_ = wire.Answer(&b, id, nil, a.failed) // an error has a JSON form
 	}
 	a.text = b.Bytes()
