@@ -114,7 +114,7 @@ func (l *loop) under(p *prompt.Prompt) (*loop, error) {
 // checked before policies, so that an invalid call consumes no budget.
 func (l *loop) first(ctx context.Context, caller *loop, c *Call) (Result, error) {
 	if l.depth > l.opts.MaxDepth {
-		return l.end(&callError{typeDepth, fmt.Sprintf("not called: prompts may call prompts at most %s deep", clip.Count(l.opts.MaxDepth, "level"))})
+		return l.end(&callError{typeDepth, fmt.Sprintf("not called: prompts may call prompts %s deep, and this call is one level deeper", clip.Count(l.opts.MaxDepth, "level"))})
 	}
 	messages, err := l.prompt.Render(ctx, variables(l.prompt, c.raw))
 	if err == nil {
