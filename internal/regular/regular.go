@@ -64,6 +64,36 @@ func ReadUpTo(path string, limit int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, int64(limit)+1))
 }
 
+// ErrTooLarge is within the error of what has more bytes than may be read.
+var ErrTooLarge = errors.New("it is larger")
+
+// ReadAll reads all that a reader has, which may be limit bytes.
+func ReadAll(r io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, fmt.Errorf("%w than %d bytes", ErrTooLarge, limit)
+	}
+	return data, err
+}
+
+// ReadFS reads a regular file of a folder, which may have limit bytes. Only then is it opened: to open a pipe
+// would wait for a writer.
+func ReadFS(folder fs.FS, name string, limit int64) ([]byte, error) {
+	info, err := fs.Stat(folder, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("it is not a regular file")}
+	}
+	f, err := folder.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ReadAll(f, limit)
+}
+
 // Reason is the error of a file without the operation and the path, for messages that name
 // the file themselves.
 func Reason(err error) error {

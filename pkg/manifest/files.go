@@ -1,11 +1,9 @@
 package manifest
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -31,7 +29,6 @@ type folder struct {
 var (
 	errLeaves   = errors.New("leaves the folder that was given")
 	errAbsolute = errors.New("is absolute: expected a path relative to the manifest")
-	errNoFile   = errors.New("is not a regular file")
 )
 
 // locate turns a path of a manifest into one within the root.
@@ -63,29 +60,17 @@ func (f *folder) read(dir, name string) (data []byte, shown string, err error) {
 		return nil, "", err
 	}
 	shown = filepath.Join(f.shown, filepath.FromSlash(p))
-	data, err = readFile(f.root, p, false, f.limit, new(bytes.Buffer))
+	data, err = readFile(f.root, p, f.limit)
 	return data, shown, err
 }
 
-// readFile reads a regular file inside root, at most limit bytes. A symlink that
-// leaves root is an error. A named pipe would block the open, so what the file is
-// is asked first, unless regular says that it is known.
-func readFile(root fs.FS, name string, regular bool, limit int64, buf *bytes.Buffer) ([]byte, error) {
-	if !regular {
-		info, err := fs.Stat(root, name)
-		if err != nil {
-			return nil, fileReason(err)
-		}
-		if !info.Mode().IsRegular() {
-			return nil, errNoFile
-		}
-	}
-	file, err := root.Open(name)
+// readFile reads a regular file inside root, at most limit bytes. A symlink that leaves root is an error.
+func readFile(root fs.FS, name string, limit int64) ([]byte, error) {
+	data, err := regular.ReadFS(root, name, limit)
 	if err != nil {
 		return nil, fileReason(err)
 	}
-	defer file.Close()
-	return readAll(file, limit, buf)
+	return data, nil
 }
 
 // fileReason is the error of a file for a message that names it.
@@ -101,19 +86,6 @@ func fileReason(err error) error {
 
 // escapes reports whether os.Root refused to leave; it has no exported error for it.
 func escapes(err error) bool { return err != nil && strings.Contains(err.Error(), "escapes") }
-
-// readAll reads at most limit bytes. What it returns lies in buf.
-func readAll(r io.Reader, limit int64, buf *bytes.Buffer) ([]byte, error) {
-	buf.Reset()
-	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
-	if err != nil {
-		return nil, fileReason(err)
-	}
-	if n > limit {
-		return nil, fmt.Errorf("is larger than %d bytes", limit)
-	}
-	return buf.Bytes(), nil
-}
 
 // readFiles reads the files that an object names into its Header.Files.
 func (r *reader) readFiles(d *document, obj v1.Object) {
@@ -148,7 +120,7 @@ type fileReader struct {
 }
 
 func (in *fileReader) fail(pointer, name, severity string, err error) {
-	msg := fmt.Sprintf("file %q %s", clip.Bytes(name, maxShown), err)
+	msg := fmt.Sprintf("file %q %s", clip.Bytes(name, maxShown), strings.TrimPrefix(err.Error(), "it "))
 	if errors.Is(err, fs.ErrNotExist) {
 		msg = fmt.Sprintf("file %q does not exist: expected it at %s", clip.Bytes(name, maxShown), filepath.Join(in.files.shown, in.files.dir, name))
 	}
@@ -189,7 +161,7 @@ func (in *fileReader) keep(name string, data []byte) {
 	if in.head.Files == nil {
 		in.head.Files = map[string][]byte{}
 	}
-	in.head.Files[name] = bytes.Clone(data)
+	in.head.Files[name] = data
 }
 
 func (in *fileReader) text(pointer, name string) {

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,7 +23,7 @@ type ignores map[string]ignore.List
 // enter reads the patterns of a folder.
 func (in ignores) enter(root fs.FS, dir string) error {
 	const most = 1 << 20
-	data, err := readFile(root, path.Join(dir, ignoreFile), false, most, new(bytes.Buffer))
+	data, err := readFile(root, path.Join(dir, ignoreFile), most)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil

@@ -165,14 +165,13 @@ func (l *loader) load(ctx context.Context, paths ...string) (*Set, error) {
 // A source is one stream to read.
 type source struct {
 	reader
-	root    fs.FS     // nil: the person named the file, name is opened as it is
-	draft   []byte    // nil: the file is read
-	path    string    // within root
-	regular bool      // known to be a regular file
-	near    io.Closer // the folder of a file that was named
-	failed  error     // why nothing can be read at all
-	read    bool      // it was read: not a markdown file without front matter
-	sum     [sha256.Size]byte
+	root   fs.FS     // nil: the person named the file, name is opened as it is
+	draft  []byte    // nil: the file is read
+	path   string    // within root
+	near   io.Closer // the folder of a file that was named
+	failed error     // why nothing can be read at all
+	read   bool      // it was read: not a markdown file without front matter
+	sum    [sha256.Size]byte
 }
 
 type loader struct {
@@ -327,7 +326,7 @@ func (l *loader) walk(ctx context.Context, root fs.FS, dir string) error {
 			return nil
 		}
 		found = true
-		s := &source{root: root, path: p, regular: e.Type().IsRegular()}
+		s := &source{root: root, path: p}
 		s.files = &folder{root: root, shown: dir, dir: path.Dir(p), limit: l.opts.MaxFileBytes}
 		return l.add(s, shown, filepath.Join(abs, filepath.FromSlash(p)))
 	})
@@ -351,13 +350,12 @@ func (l *loader) readAll(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(l.sources)) {
 		wg.Go(func() {
-			var buf bytes.Buffer // no object keeps a part of it
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
 				if i >= len(l.sources) {
 					return
 				}
-				l.readSource(l.sources[i], &buf)
+				l.readSource(l.sources[i])
 			}
 		})
 	}
@@ -373,25 +371,25 @@ func (l *loader) readAll(ctx context.Context) error {
 	return nil
 }
 
-func (l *loader) readSource(s *source, buf *bytes.Buffer) {
+func (l *loader) readSource(s *source) {
 	s.opts = l.opts
 	var data []byte
 	var err error
 	switch {
 	case s.draft != nil:
-		data, err = readAll(bytes.NewReader(s.draft), l.opts.MaxFileBytes, buf)
+		data, err = regular.ReadAll(bytes.NewReader(s.draft), l.opts.MaxFileBytes)
 	case s.name == "-" && s.root == nil:
-		data, err = readAll(l.opts.Stdin, l.opts.MaxFileBytes, buf)
+		data, err = regular.ReadAll(l.opts.Stdin, l.opts.MaxFileBytes)
 		s.nearby(".")
 	case s.root == nil:
-		data, err = readNamed(s.name, l.opts.MaxFileBytes, buf)
+		data, err = readNamed(s.name, l.opts.MaxFileBytes)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			s.failed = fmt.Errorf("%s: %w", s.name, err)
 			return
 		}
 		s.nearby(filepath.Dir(s.name))
 	default:
-		data, err = readFile(s.root, s.path, s.regular, l.opts.MaxFileBytes, buf)
+		data, err = readFile(s.root, s.path, l.opts.MaxFileBytes)
 	}
 	if s.near != nil {
 		defer s.near.Close()
@@ -438,13 +436,17 @@ func (s *source) nearby(dir string) {
 	}
 }
 
-func readNamed(name string, limit int64, buf *bytes.Buffer) ([]byte, error) {
+func readNamed(name string, limit int64) ([]byte, error) {
 	f, err := regular.Open(name)
 	if err != nil {
 		return nil, fileReason(err)
 	}
 	defer f.Close()
-	return readAll(f, limit, buf)
+	data, err := regular.ReadAll(f, limit)
+	if err != nil {
+		return nil, fileReason(err)
+	}
+	return data, nil
 }
 
 func (r *reader) unreadable(err error) {

@@ -86,8 +86,8 @@ func loadFile(source string) (*Document, error) {
 }
 
 func readAll(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, doc.MaxBytes+1))
-	if err == nil && len(data) > doc.MaxBytes {
+	data, err := regular.ReadAll(r, doc.MaxBytes)
+	if errors.Is(err, regular.ErrTooLarge) {
 		err = fmt.Errorf("larger than %d MiB", doc.MaxBytes>>20)
 	}
 	return data, err

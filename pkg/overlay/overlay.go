@@ -238,22 +238,11 @@ func (l *layer) read(name string, from v1.Source) ([]byte, bool) {
 		l.fail(from, "%s leaves the folder: a file is in its folder or below it, a folder may be anywhere", name)
 		return nil, false
 	}
-	info, err := fs.Stat(l.fs, clean)
-	switch {
-	case err != nil:
-		l.fail(from, "%s: %v", filepath.Join(l.dir, name), regular.Reason(err))
-	case !info.Mode().IsRegular():
-		l.fail(from, "%s is not a regular file", filepath.Join(l.dir, name))
-	case info.Size() > maxFileBytes:
-		l.fail(from, "%s has more than %d bytes", filepath.Join(l.dir, name), maxFileBytes)
-	default:
-		data, err := fs.ReadFile(l.fs, clean)
-		if err == nil {
-			return data, true
-		}
+	data, err := regular.ReadFS(l.fs, clean, maxFileBytes)
+	if err != nil {
 		l.fail(from, "%s: %v", filepath.Join(l.dir, name), regular.Reason(err))
 	}
-	return nil, false
+	return data, err == nil
 }
 
 // build takes the steps of kustomize in its order.

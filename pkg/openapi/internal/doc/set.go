@@ -3,7 +3,6 @@ package doc
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"path"
@@ -12,6 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
@@ -209,23 +209,10 @@ func (s *Set) open(from *File, address string) (*File, error) {
 }
 
 func (s *Set) read(name string) ([]byte, error) {
-	// Asked before it is opened: opening a pipe would wait for a writer.
-	if st, err := fs.Stat(s.folder, name); err != nil {
-		return nil, err
-	} else if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	}
-	f, err := s.folder.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // read only
-	data, err := io.ReadAll(io.LimitReader(f, s.left+1))
-	if err != nil {
-		return nil, err
-	}
-	if s.left -= int64(len(data)); s.left < 0 {
+	data, err := regular.ReadFS(s.folder, name, s.left)
+	if errors.Is(err, regular.ErrTooLarge) {
 		return nil, fmt.Errorf("the document and its files are larger than %d MiB", MaxBytes>>20)
 	}
-	return data, nil
+	s.left -= int64(len(data))
+	return data, err
 }
