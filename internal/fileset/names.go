@@ -1,4 +1,4 @@
-// Package fileset holds the rule for the names of files that come from elsewhere, and writes such
+// Package fileset checks the names of files from untrusted sources, such as packages and repositories, and writes the
 // files into a new folder: all of them or none.
 package fileset
 
@@ -96,8 +96,8 @@ type place struct {
 	file bool
 }
 
-// add notes a file and the folders around it, by names as file systems compare them that know
-// neither case nor forms of Unicode, and refuses a name that means another's file or folder.
+// add notes a file and its parent folders under their names as a file system compares them that ignores case and forms
+// of Unicode. It refuses a name that stands for another file or folder there.
 func add(seen map[string]place, name string) error {
 	key := norm.NFC.String(cases.Fold().String(norm.NFD.String(name)))
 	for p := (place{name, true}); p.name != "."; p, key = (place{path.Dir(p.name), false}), path.Dir(key) {

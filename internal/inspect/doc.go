@@ -1,14 +1,13 @@
-// Package inspect looks for what a person who reads a tool's description does not
-// see, or would not want a model to read: hidden characters, and text that gives
-// the model orders instead of describing the tool.
+// Package inspect finds text in tool descriptions that a person does not see or would not want a model to read: hidden
+// characters, and text that instructs the model instead of describing the tool.
 //
 //	for _, f := range inspect.Text("/spec/description", tool.Spec.Description) {
 //		fmt.Println(f) // warning: spec.description: hidden character U+200B (zero width) at character 14: "read⟨U+200B⟩ a file"
 //	}
 //
-// Findings are warnings: text can be looked at, not understood, and a rule that
-// refused an honest server would soon be switched off. So the rules are few, and
-// each asks for words that an honest description hardly needs together.
+// Findings are warnings, because rules match text and do not understand it. A rule that refused an honest server would
+// soon be disabled, so there are few rules, and each requires a combination of words that an honest description hardly
+// needs.
 //
 // # Hidden characters
 //

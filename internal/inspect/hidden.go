@@ -38,8 +38,7 @@ func class(r rune) string {
 	return ""
 }
 
-// hidden returns a finding for each run of hidden characters of one class that
-// have no business where they stand.
+// hidden returns a finding for each run of hidden characters of one class that have no legitimate use at their place.
 func hidden(s string) []v1.Violation {
 	if !strings.ContainsFunc(s, func(r rune) bool { return class(r) != "" }) {
 		return nil
@@ -78,7 +77,7 @@ func finding(runes []rune, from, to int, class string) v1.Violation {
 	return v1.Violation{Expected: "visible text", Got: fmt.Sprintf("U+%04X", runes[from]), Message: msg}
 }
 
-// tagText is what tag characters spell: each stands for an ASCII character.
+// tagText returns the ASCII characters that tag characters stand for.
 func tagText(runes []rune) string {
 	const limit = 80
 	var out []rune
@@ -90,7 +89,7 @@ func tagText(runes []rune) string {
 	return string(out)
 }
 
-// allowed reports whether the run of a class from i to end has an honest use there.
+// allowed reports whether the run of a class from i to end has a legitimate use there.
 func allowed(runes []rune, i, end int, c string, rtl bool) bool {
 	var before, after rune
 	if i > 0 {

@@ -23,8 +23,8 @@ const (
 	maxDepth = 64
 )
 
-// Text returns what a text hides or orders, as warnings. path is the JSON pointer
-// of the text in its document.
+// Text returns a warning for each hidden character and instruction in a text. path is the JSON pointer of the text in
+// its document.
 func Text(path, s string) []v1.Violation {
 	if len(s) > maxText {
 		s = s[:maxText]
@@ -37,8 +37,8 @@ func Text(path, s string) []v1.Violation {
 	return fs[:min(len(fs), maxFindings)]
 }
 
-// Schema returns what the texts of a JSON Schema hide or order: names and
-// descriptions of properties reach a model too. What is not valid JSON has no findings.
+// Schema returns the findings of all texts in a JSON Schema, because models read the names and descriptions of
+// properties too. Invalid JSON has no findings.
 func Schema(path string, schema json.RawMessage) []v1.Violation {
 	if len(bytes.TrimSpace(schema)) == 0 || unsuspicious(schema) {
 		return nil
@@ -52,8 +52,8 @@ func Schema(path string, schema json.RawMessage) []v1.Violation {
 	return fs[:min(len(fs), maxFindings)]
 }
 
-// unsuspicious reports whether no text of a JSON text certainly has a finding: it has no characters but those of
-// ASCII that can be seen, all as they are, and nothing of which one that orders needs some.
+// unsuspicious reports whether a JSON text certainly has no findings: it consists of visible ASCII characters without
+// escapes, and has none of the words that the rules require.
 func unsuspicious(text []byte) bool {
 	for _, c := range text {
 		if c == '\\' || c >= 0x7f || c < ' ' && c != '\t' && c != '\n' && c != '\r' {
@@ -64,7 +64,7 @@ func unsuspicious(text []byte) bool {
 	return !slices.ContainsFunc(rules, func(r rule) bool { return redact.HasAny(folded, r.needs) })
 }
 
-// mechanical are the keywords whose texts are for programs.
+// mechanical holds the keywords whose texts are read by programs only.
 var mechanical = map[string]bool{schema.Ref: true, schema.DynamicRef: true, "$id": true, "$schema": true, "$anchor": true, "pattern": true, "format": true, "type": true, "contentEncoding": true, "contentMediaType": true}
 
 func walk(path string, v any, depth int, fs *[]v1.Violation) {
@@ -89,8 +89,7 @@ func walk(path string, v any, depth int, fs *[]v1.Violation) {
 	}
 }
 
-// Object looks at all that models read of an object: a [Tool], or what an MCPServer says
-// of its tools in the place of the server.
+// Object returns the findings of all texts that models read of an object: a [Tool], or the overrides of an MCPServer.
 func Object(o v1.Object) []v1.Violation {
 	switch o := o.(type) {
 	case *v1.Tool:
@@ -118,7 +117,7 @@ func Tool(t *v1.Tool) []v1.Violation {
 	return fs[:min(len(fs), maxFindings)]
 }
 
-// excerpt shows the text around a place, with hidden characters as ⟨U+200B⟩.
+// excerpt returns the text around a place, with hidden characters as ⟨U+200B⟩.
 func excerpt(runes []rune, from, to int) string {
 	const around = 12
 	var b strings.Builder

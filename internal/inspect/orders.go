@@ -11,12 +11,12 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// rule is one kind of instruction-like text. The package's doc has the table.
+// rule is one kind of instruction-like text; the package comment lists them.
 type rule struct {
 	name string
 	says string
-	// needs are texts, folded, of which every match has one: most texts have none, and the
-	// expression need not look at them.
+	// needs are folded texts, one of which is in every match. The expression is skipped for the many texts that
+	// contain none of them.
 	needs []string
 	re    func() *regexp.Regexp
 }
@@ -63,7 +63,7 @@ var rules = []rule{
 			`[^!?\n]{0,60}(?:https?://|[\w.+-]+@[\w-]+\.\w)`)},
 }
 
-// orders returns a finding for the first match of each kind of instruction-like text.
+// orders returns a finding for the first match of each rule.
 func orders(s string) []v1.Violation {
 	var fs []v1.Violation
 	seen := map[string]bool{}

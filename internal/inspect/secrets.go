@@ -11,8 +11,7 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// Secrets warns of the secrets that are written out in an object. A message says
-// neither the secret nor a part of it.
+// Secrets warns of literal secrets in an object. No message contains a secret or a part of it.
 func Secrets(o v1.Object) []v1.Violation {
 	found := named(o)
 	raw, err := json.Marshal(o)
@@ -30,7 +29,7 @@ func Secrets(o v1.Object) []v1.Violation {
 	return literals(found, o.Head(), "/spec", doc.Spec, "")
 }
 
-// named warns of the secrets that only their names show, where something is sent by its name.
+// named warns of secrets that are recognized by their names alone, in fields that send values by name.
 func named(o v1.Object) (found []v1.Violation) {
 	look := func(path string, values map[string]string) {
 		for _, name := range slices.Sorted(maps.Keys(values)) {

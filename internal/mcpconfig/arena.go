@@ -12,7 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// staysOut names the parts of an Arena that are not imported, with their places.
+// staysOut returns a note, with its place, for each part of an Arena that is not imported.
 func staysOut(name string, data []byte, root map[string]json.RawMessage) (notes []string) {
 	kind := ""
 	if json.Unmarshal(root["kind"], &kind) != nil || kind != "Arena" {

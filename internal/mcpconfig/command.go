@@ -22,7 +22,7 @@ func Server(name string, words []string) (*v1.MCPServer, []string, error) {
 	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
 	isURL := len(words) == 1 && (strings.HasPrefix(words[0], "http://") || strings.HasPrefix(words[0], "https://"))
 	if scheme, _, ok := strings.Cut(words[0], "://"); ok && !isURL && !strings.ContainsAny(scheme, "/ ") {
-		if scheme == "http" || scheme == "https" { // what is said of it must not show its secrets
+		if scheme == "http" || scheme == "https" { // the message must not show the secrets of the address
 			return nil, nil, fmt.Errorf("expected an address alone: %s after it", plural(len(words)-1))
 		}
 		return nil, nil, fmt.Errorf("expected a program, or an address that begins with http:// or https://, got %s://", scheme)
@@ -51,7 +51,7 @@ func Server(name string, words []string) (*v1.MCPServer, []string, error) {
 	return m, c.notes, errors.Join(errs...)
 }
 
-// runners start a package or script that is named in their arguments.
+// runners are programs that start a package or script named in their arguments.
 var runners = map[string]bool{"npx": true, "uvx": true, "uv": true, "pnpm": true, "bunx": true, "node": true, "python": true, "python3": true, "deno": true, "docker": true, "go": true, "npm": true, "yarn": true, "pipx": true, "bun": true}
 
 // programName is the name of what a command starts: filesystem of
@@ -87,7 +87,7 @@ func programName(words []string) string {
 	return short
 }
 
-// hostName is the part of a host that tells it apart: example of https://mcp.example.com/mcp.
+// hostName returns the distinguishing part of a host: example for https://mcp.example.com/mcp.
 func hostName(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {

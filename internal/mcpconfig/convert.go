@@ -13,11 +13,11 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// converter makes the manifests of one file.
+// converter makes manifests of the servers of one file.
 type converter struct {
 	inputs map[string]string // VS Code: id to description
 	notes  []string
-	values map[string]string // variable to the secret that it took the place of
+	values map[string]string // variable to the secret that it replaces
 	names  map[string]string // manifest name to the name in the file
 }
 
@@ -28,7 +28,7 @@ func (c *converter) note(server, format string, args ...any) {
 	}
 }
 
-// scalar is a text, number or boolean, kept as text.
+// scalar is the text of a string, number or boolean.
 type scalar string
 
 func (s *scalar) UnmarshalJSON(raw []byte) error {
@@ -42,7 +42,7 @@ func (s *scalar) UnmarshalJSON(raw []byte) error {
 	return errors.New("not a text")
 }
 
-// convert makes one manifest; nil without an error for a server that is switched off.
+// convert makes one manifest. It returns nil without an error for a disabled server.
 func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 	r := &record{}
 	if json.Unmarshal(e.raw, &r.fields) != nil || r.fields == nil {
@@ -63,7 +63,7 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 
 	off := read[bool](r, "disabled")
 	if on := read[*bool](r, "enabled"); off || on != nil && !*on {
-		c.note(e.name, "it is switched off in the file and was left out")
+		c.note(e.name, "it is disabled in the file and was left out")
 		return nil, nil
 	}
 	transport := read[string](r, "type", "transport")
@@ -103,7 +103,7 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 		s.Headers = t.headers(headers)
 	default:
 		if source := r.fields["source"]; source != nil {
-			return nil, fmt.Errorf("it is started by source %s, which toolctl does not have: expected a command or a url", source)
+			return nil, fmt.Errorf("it is started from source %s, which toolctl does not support: expected a command or a url", source)
 		}
 		return nil, errors.New("it has no command and no url")
 	}
@@ -155,7 +155,7 @@ func read[T any](r *record, names ...string) (v T) {
 	return v
 }
 
-// words is a command: a text, or a list with its arguments.
+// words is a command: a string, or a list with its arguments.
 type words []string
 
 func (w *words) UnmarshalJSON(raw []byte) error {

@@ -13,8 +13,8 @@
 //	mcp_servers           a map or a list with names
 //	spec.mcp_servers      an Arena of PromptKit
 //
-// A field that has no place in an MCPServer, such as autoApprove, is left out with
-// a note. A server that cannot be one is an error that names it.
+// A field without a counterpart in an MCPServer, such as autoApprove, is left out with a note. A server that cannot be
+// converted is an error that names it.
 //
 // # Variables
 //
@@ -24,7 +24,6 @@
 // # Secrets
 //
 // A literal that looks like a key, a token or a password becomes ${VAR} with a
-// note that names the variable and not the value. What looks so is said in
-// secret.go; in doubt it is one, because a manifest belongs in git and a secret
-// does not.
+// note that names the variable and not the value. The rules are in secret.go. In doubt
+// a literal counts as a secret, because manifests are kept in Git.
 package mcpconfig

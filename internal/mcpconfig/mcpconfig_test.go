@@ -78,7 +78,7 @@ func TestReadRefuses(t *testing.T) {
 		{"no name", "a.yaml", `mcp_servers: [{command: x}]`, `a.yaml: mcp_servers: server 1 has no name`},
 		{"no YAML", "a.yaml", "mcp_servers: [\n", `a.yaml:`},
 		{"nothing to start", "a.json", `{"servers":{"a":{"type":"stdio"}}}`, `a.json: servers.a: it has no command and no url`},
-		{"a source", "a.yaml", `spec: {mcp_servers: [{name: a, source: docker}]}`, `a.yaml: spec.mcp_servers.a: it is started by source "docker", which toolctl does not have`},
+		{"a source", "a.yaml", `spec: {mcp_servers: [{name: a, source: docker}]}`, `a.yaml: spec.mcp_servers.a: it is started from source "docker", which toolctl does not support`},
 		{"two ways", "a.json", `{"servers":{"a":{"command":"x","url":"http://x"}}}`, `servers.a: it has a command and a url`},
 		{"a wrong type", "a.json", `{"servers":{"a":{"command":"x","args":"y"}}}`, `servers.a: args: unexpected string`},
 		{"an unknown type", "a.json", `{"servers":{"a":{"url":"http://x","type":"ws"}}}`, `servers.a: unknown type "ws": expected stdio, http or sse`},

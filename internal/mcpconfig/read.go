@@ -18,9 +18,8 @@ import (
 // maxBytes bounds a configuration file; the reader of comments goes as deep as the file does.
 const maxBytes = 1 << 20
 
-// Read turns a configuration file into manifests, sorted by name, and notes for
-// the person who imports it, beside an error too. The error says every reason why a
-// server, or the file, cannot be read.
+// Read turns a configuration file into manifests, sorted by name, and notes for the person who imports it. It returns
+// the notes with an error too. The error lists every reason why a server, or the file, cannot be read.
 func Read(name string, data []byte) (servers []*v1.MCPServer, notes []string, err error) {
 	if len(data) > maxBytes {
 		return nil, nil, fmt.Errorf("%s: over %d bytes", name, maxBytes)
@@ -152,7 +151,7 @@ func list(raw json.RawMessage) ([]entry, error) {
 	return entries, nil
 }
 
-// inputsOf reads the inputs of VS Code: what the person is asked for.
+// inputsOf reads the inputs of VS Code, which are values that it asks the user for.
 func inputsOf(root map[string]json.RawMessage) map[string]string {
 	out := map[string]string{}
 	for _, path := range []string{"inputs", "mcp.inputs"} {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// texter rewrites the texts of one server: variables, and secrets.
+// texter replaces the variables and secrets in the texts of one server.
 type texter struct {
 	c              *converter
 	server, prefix string
@@ -16,7 +16,7 @@ type texter struct {
 
 var reference = regexp.MustCompile(`\$\{([^}]*)\}`)
 
-// plain rewrites the variables of a text.
+// plain replaces the variables of a text.
 func (t texter) plain(s string) string {
 	return reference.ReplaceAllStringFunc(s, func(m string) string {
 		body := m[2 : len(m)-1]
@@ -54,8 +54,8 @@ func isVariable(s string) bool {
 	return s != ""
 }
 
-// secret puts a variable in place of a secret and says so. where is the place in
-// the file, name the variable's name, unless it stands for another secret already.
+// secret replaces a secret by a variable and adds a note. where describes the place in the file. The variable is called
+// name, unless that already stands for another secret.
 func (t texter) secret(where, name, value string) string {
 	if have, taken := t.c.values[name]; taken && have != value {
 		name = t.prefix + "_" + name
@@ -108,7 +108,7 @@ func isScheme(s string) bool {
 	return slices.Contains([]string{"bearer", "basic", "token", "apikey"}, strings.ToLower(s))
 }
 
-// args rewrites arguments; a secret stands alone, after =, or after a flag that names it.
+// args replaces the secrets in arguments: a secret may stand alone, after =, or after a flag that names it.
 func (t texter) args(args []string) []string {
 	var out []string
 	flag := ""
@@ -133,8 +133,7 @@ func (t texter) args(args []string) []string {
 	return out
 }
 
-// url takes the secrets out of an address: its password and parameters. Text that
-// is no address is only rewritten.
+// url replaces the secrets in an address: its password and parameters. In other texts it replaces only variables.
 func (t texter) url(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme == "" || u.Host == "" {

@@ -44,8 +44,8 @@ type tool struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// Read returns the tools and prompts of a pack, in the order of their names. Notes say
-// what was changed or is not read.
+// Read returns the tools and prompts of a pack, in the order of their names. Notes list what was changed or is not
+// read.
 func Read(name string, data []byte) (objects []v1.Object, notes []string, err error) {
 	var p pack
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -101,7 +101,7 @@ func Read(name string, data []byte) (objects []v1.Object, notes []string, err er
 	return objects, notes, nil
 }
 
-// fill puts the shared fragments into a template.
+// fill inserts the shared fragments into a template.
 func fill(template string, fragments map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(fragments)) {
 		template = strings.ReplaceAll(template, "{{"+name+"}}", fragments[name])

@@ -20,7 +20,7 @@ type validator struct {
 	Enabled *bool                      `json:"enabled"`
 }
 
-// validators returns what a Prompt can hold of a prompt's validators; notes name the rest.
+// validators returns the validators that a Prompt can have; notes name the others.
 func validators(prompt string, from []validator, notes *[]string) []v1.PromptValidator {
 	var out []v1.PromptValidator
 	for _, v := range from {
@@ -58,13 +58,13 @@ func validators(prompt string, from []validator, notes *[]string) []v1.PromptVal
 	return out
 }
 
-// Fields of a pack and of its prompts that are read, or that say nothing a manifest could.
+// The fields of a pack and of its prompts that are read, or that have no effect.
 var (
 	packFields   = []string{"$schema", "id", "name", "version", "description", "metadata", "compilation", "template_engine", "prompts", "tools", "fragments"}
 	promptFields = []string{"id", "name", "version", "description", "system_template", "system", "variables", "tools", "tool_policy", "parameters", "validators", "tested_models"}
 )
 
-// Outside are the parts of packs and of PromptKit's Arena files that toolctl has nothing like, and why.
+// Outside holds the parts of packs and of PromptKit's Arena files that have no counterpart in toolctl, with the reasons.
 var Outside = map[string]string{
 	"workflow":     "toolctl has no state machines",
 	"compositions": "toolctl has no chains of prompts",
@@ -73,7 +73,7 @@ var Outside = map[string]string{
 	"skills":       "toolctl has no skills",
 }
 
-// unread names the parts of a pack that are not read, with their places.
+// unread returns a note, with its place, for each part of a pack that is not read.
 func unread(name string, data []byte) (notes []string) {
 	var pack struct {
 		Prompts map[string]map[string]json.RawMessage `json:"prompts"`

@@ -1,5 +1,5 @@
-// Package regular opens files that people name. What is no regular file, such as a named
-// pipe, could be waited for without end, so it is refused at once.
+// Package regular opens and reads files that users name. It refuses everything but regular files and folders, because
+// opening a named pipe, for example, could block forever.
 package regular
 
 import (
@@ -34,8 +34,8 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Check refuses a path of what is neither a regular file nor a folder, and nothing else: what
-// is not there, or may not be looked at, is for who opens it to say.
+// Check refuses a path that is neither a regular file nor a folder. It accepts missing and unreadable files, which are
+// errors when they are opened.
 func Check(path string) error {
 	if info, err := os.Stat(path); err == nil {
 		return check(path, info)
@@ -53,8 +53,8 @@ func ReadFile(path string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// ReadUpTo reads at most limit bytes of a file that [Open] opens, and one more of a larger file, by which the
-// caller knows. What a file says of its size does not count: that of a device is 0.
+// ReadUpTo reads at most limit bytes of a file that [Open] opens, and one more of a larger file, by which the caller
+// recognizes it. It does not rely on the size of the file, which is 0 for a device.
 func ReadUpTo(path string, limit int) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -94,8 +94,7 @@ func ReadFS(folder fs.FS, name string, limit int64) ([]byte, error) {
 	return ReadAll(f, limit)
 }
 
-// Reason is the error of a file without the operation and the path, for messages that name
-// the file themselves.
+// Reason returns the error of a file without the operation and the path, for messages that name the file.
 func Reason(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err

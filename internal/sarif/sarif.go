@@ -10,7 +10,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Driver is the command that found the results. The version is that of the program, or "".
+// Driver is the command that found the results. Version is the version of the program, or "".
 type Driver struct {
 	Name, Version, URI string
 	Rules              []Rule
@@ -32,9 +32,8 @@ const (
 	Note    Level = "note"
 )
 
-// Result is one finding: Rule is the ID of one of the driver's rules, Object the object that
-// it is about, and Path the JSON pointer of the field. Suppressed is the reason for which
-// it does not count; "" for one that counts.
+// Result is one finding. Rule is the ID of one of the driver's rules, Object the object that it is about, and Path the
+// JSON pointer of the field. Suppressed is the reason why the finding does not count; "" if it counts.
 type Result struct {
 	Rule       string
 	Level      Level
@@ -86,8 +85,8 @@ func Log(d Driver, results []Result) any {
 	return object{"$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", "version": "2.1.0", "runs": []object{run}}
 }
 
-// fileURI is a relative reference for a path that is relative, so that a service finds it in
-// the repository (SARIF section 3.4.3).
+// fileURI returns a relative reference for a relative path, so that a service finds the file in the repository (SARIF
+// section 3.4.3).
 func fileURI(path string) string {
 	u := url.URL{Path: filepath.ToSlash(path)}
 	if filepath.IsAbs(path) {

@@ -1,5 +1,5 @@
-// Package textcheck looks at what a model said by rules that need no model. Validators of
-// prompts and assertions of scenarios share it.
+// Package textcheck checks the replies of models by rules that need no model, for the validators of prompts and the
+// assertions of scenarios.
 package textcheck
 
 import (
@@ -12,7 +12,7 @@ import (
 // of the text.
 const WordBoundary = "word_boundary"
 
-// Missing returns the patterns that do not stand in a text, without regard to case.
+// Missing returns the patterns that a text does not contain, ignoring case.
 func Missing(patterns []string, text string) (missing []string) {
 	text = strings.ToLower(text)
 	for _, p := range patterns {
@@ -23,9 +23,9 @@ func Missing(patterns []string, text string) (missing []string) {
 	return missing
 }
 
-// Found returns the first pattern that stands in a text, without regard to case; with
-// words only where it is whole words: an end of a pattern that is no ASCII letter, digit or
-// underscore, as in C++ or café, needs no end of a word. It returns "" when none does.
+// Found returns the first pattern that a text contains, ignoring case; "" if it contains none. With words it finds only
+// whole words. An end of a pattern that is not an ASCII letter, digit or underscore, as in C++ or café, need not be the
+// end of a word.
 func Found(patterns []string, text string, words bool) string {
 	for _, p := range patterns {
 		has := len(Missing([]string{p}, text)) == 0
@@ -39,7 +39,7 @@ func Found(patterns []string, text string, words bool) string {
 	return ""
 }
 
-// startsWord and endsWord say whether \b can hold at an end of a pattern that stands alone.
+// startsWord and endsWord report whether \b can match at the ends of a pattern.
 var (
 	startsWord = regexp.MustCompile(`^\w`)
 	endsWord   = regexp.MustCompile(`\w$`)
@@ -73,10 +73,10 @@ func Sentences(text string) int {
 	return n
 }
 
-// bytesPerToken is how many bytes are counted as a token.
+// bytesPerToken is the number of bytes that count as one token.
 const bytesPerToken = 4
 
-// Tokens is about how many tokens a text has.
+// Tokens estimates the number of tokens in a text.
 func Tokens(text string) int { return len(text) / bytesPerToken }
 
 var codeBlock = regexp.MustCompile("(?s)```(?:json)?[ \t]*\r?\n(.*?)\r?\n[ \t]*```")

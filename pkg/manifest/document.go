@@ -37,7 +37,7 @@ type document struct {
 	misspelt []string
 }
 
-// A namedPath is a path that a field has.
+// A namedPath is the value of a field that holds a path.
 type namedPath struct{ pointer, name string }
 
 // A step is one token of a path: a key, or an index when index is not negative.
@@ -90,7 +90,7 @@ func (d *document) error(n *yaml.Node, f v1.Violation) {
 	d.violation(n, f)
 }
 
-// soft records what is an error in our own manifests and a warning in PromptKit's.
+// soft records an error, which is a warning in PromptKit's manifests.
 func (d *document) soft(n *yaml.Node, f v1.Violation) {
 	if d.promptKit {
 		f.Severity = v1.SeverityWarning

@@ -17,7 +17,7 @@ import (
 // folder and those below it.
 const ignoreFile = ".toolctlignore"
 
-// ignores are the patterns of one walk through a folder, by the folder they stand in.
+// ignores holds the patterns of one walk through a folder, by the folder of their file.
 type ignores map[string]ignore.List
 
 // enter reads the patterns of a folder.
@@ -34,8 +34,8 @@ func (in ignores) enter(root fs.FS, dir string) error {
 	return nil
 }
 
-// skips reports whether a path within the folder is left out: the patterns nearest to it
-// decide. What is below a folder that is left out is not asked for.
+// skips reports whether a path within the folder is left out. The patterns nearest to it decide. Nothing below an
+// ignored folder is looked at.
 func (in ignores) skips(p string, dir bool) bool {
 	if len(in) == 0 {
 		return false
@@ -52,7 +52,7 @@ func (in ignores) skips(p string, dir bool) bool {
 	}
 }
 
-// knownFiles are files of other programs that never hold manifests.
+// knownFiles are files of other programs, which never hold manifests.
 var knownFiles = map[string]bool{
 	"package.json": true, "package-lock.json": true, "npm-shrinkwrap.json": true, "tsconfig.json": true,
 	"jsconfig.json": true, "pnpm-lock.yaml": true, "pnpm-workspace.yaml": true,
@@ -94,8 +94,8 @@ func isRecorded(calls *yaml.Node) bool {
 	return tool != nil
 }
 
-// isOverlay reports whether a path is that of the file by which a folder builds its
-// manifests from others: see [toolctl.dev/toolctl/pkg/overlay].
+// isOverlay reports whether a path names a kustomization file, by which a folder builds its manifests from others:
+// see [toolctl.dev/toolctl/pkg/overlay].
 func isOverlay(name string) bool {
 	switch filepath.Base(name) {
 	case "kustomization.yaml", "kustomization.yml":
@@ -104,8 +104,8 @@ func isOverlay(name string) bool {
 	return false
 }
 
-// kustomization reads of a kustomization.yaml whether it changes what it takes, and the files that
-// it patches with: parts of objects, which are no manifests.
+// kustomization notes whether a kustomization.yaml changes its resources, and which files it uses as patches: they
+// hold parts of objects, which are not manifests.
 func (r *reader) kustomization(n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
 		return

@@ -82,7 +82,7 @@ type Set struct {
 	Skipped []Skipped
 	// Files counts the files that were read.
 	Files int
-	// Folders are those that were read without being named; [Options.Build] tells of them.
+	// Folders are the folders that were read without being named, as [Options.Build] reports them.
 	Folders []string
 	// Overlays are the folders, in order, whose kustomization.yaml was seen and changes what it takes,
 	// and was not built, because [Options.Build] did not ask for it.
@@ -91,7 +91,7 @@ type Set struct {
 	parsed map[string]parsed // by file, for Options.Last
 }
 
-// parsed is what a file said. It depends on nothing but the content of that file.
+// parsed is the result of reading one file. It depends on the content of that file alone.
 type parsed struct {
 	sum        [sha256.Size]byte
 	objects    []v1.Object
@@ -103,7 +103,7 @@ type parsed struct {
 type Skipped struct {
 	// File is where it stands, or the folder: then nothing below it was read.
 	File string
-	// Key is what the document calls itself; without a Name when it does not say.
+	// Key identifies the document; its Name is empty if the document has none.
 	Key v1.Key
 }
 

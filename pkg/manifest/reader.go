@@ -267,8 +267,8 @@ func (r *reader) stray(n *yaml.Node, what string) {
 	r.leave(n)
 }
 
-// leave notes a document that is skipped and may once have been one of ours: what was
-// applied of it is not to be pruned.
+// leave notes a skipped document that may once have been one of our manifests: an object that was applied from it must
+// not be pruned.
 func (r *reader) leave(n *yaml.Node) {
 	s := Skipped{File: r.name}
 	if _, kind := member(n, "kind"); n.Kind == yaml.MappingNode && kind != "" {
@@ -378,7 +378,7 @@ func member(n *yaml.Node, name string) (key *yaml.Node, text string) {
 	return nil, ""
 }
 
-// dropStatus passes over the field that 'list -o yaml' adds.
+// dropStatus removes the field that 'list -o yaml' adds.
 func dropStatus(n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == "status" && n.Content[i+1].Kind == yaml.MappingNode {
@@ -457,8 +457,8 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 	}
 }
 
-// readElse warns of what means something else to PromptKit: a spec.name that is not
-// metadata.name, and what a command reads and writes.
+// readElse warns of fields that PromptKit reads differently: a spec.name that differs from metadata.name, and the
+// input and output of a command.
 func (d *document) readElse(obj v1.Object) {
 	name := ""
 	switch o := obj.(type) {

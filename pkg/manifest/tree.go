@@ -10,19 +10,17 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Tree is one object as YAML nodes, for programs that change manifests before they are
-// read.
+// Tree is one object as YAML nodes, for programs that change manifests before they are read.
 type Tree struct {
 	Node *yaml.Node
-	// File is where the object stands; Origins are the files of nodes that come from
-	// elsewhere.
+	// File is the file of the object; Origins are the files of nodes that come from another file.
 	File    string
 	Origins map[*yaml.Node]string
-	// Folder is what relative paths in the object may not leave.
+	// Folder is the folder that relative paths in the object may not leave.
 	Folder string
 }
 
-// Trees parses the documents of a file without reading what they mean: aliases and merge
+// Trees parses the documents of a file without decoding them: aliases and merge
 // keys are resolved, scalars have the types of YAML 1.2, and a List is its items.
 func Trees(file string, data []byte) ([]*yaml.Node, []v1.Violation) {
 	var trees []*yaml.Node
@@ -59,8 +57,8 @@ func Trees(file string, data []byte) ([]*yaml.Node, []v1.Violation) {
 	return trees, violations
 }
 
-// Quote quotes the texts of a tree that would read as something else without quotes; of those
-// without a place, which a program made, also what YAML 1.1 would read as something else.
+// Quote quotes the texts of a tree that YAML 1.2 would not read as texts without quotes. Texts that a program made,
+// which have no place, are also quoted if YAML 1.1 would not read them as texts.
 func Quote(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && n.Tag == tagStr && n.Style&(quoted|yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
 		if tag, _, reason := resolvePlain(n.Value); tag != tagStr || reason != "" || n.Line == 0 && n.Value != "" && ambiguous(n.Value) {
@@ -72,8 +70,7 @@ func Quote(n *yaml.Node) {
 	}
 }
 
-// unshare copies what an anchor made one node of several, so that a change of one is no
-// change of the others.
+// unshare copies nodes that aliases share, so that a change of one does not change the others.
 func (d *document) unshare(n *yaml.Node, seen map[*yaml.Node]bool) {
 	seen[n], n.Anchor = true, ""
 	for i, c := range n.Content {
@@ -89,7 +86,7 @@ func (d *document) unshare(n *yaml.Node, seen map[*yaml.Node]bool) {
 	}
 }
 
-// Built is what a path was built to.
+// Built is the result of building a path.
 type Built struct {
 	Trees      []Tree
 	Violations []v1.Violation
@@ -98,7 +95,7 @@ type Built struct {
 	Folders []string
 }
 
-// build asks whether the path is built, and keeps what it is built to.
+// build builds the path if it is one to build, and keeps the result.
 func (l *loader) build(ctx context.Context, path string) (bool, error) {
 	if l.opts.Build == nil {
 		return false, nil
@@ -110,7 +107,7 @@ func (l *loader) build(ctx context.Context, path string) (bool, error) {
 	return b != nil, err
 }
 
-// trees reads objects that are parsed already.
+// trees reads objects that have been parsed.
 func (l *loader) trees(trees []Tree) []*source {
 	folders := map[string]fs.FS{}
 	var sources []*source
@@ -134,7 +131,7 @@ func (l *loader) trees(trees []Tree) []*source {
 	return sources
 }
 
-// ReadTrees reads objects that are parsed already.
+// ReadTrees reads objects that have been parsed.
 func ReadTrees(trees []Tree, o Options) *Set {
 	l := &loader{opts: o.withDefaults(), built: []*Built{{Trees: trees}}}
 	defer l.close()

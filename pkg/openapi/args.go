@@ -148,7 +148,7 @@ func (b *builder) parameter(p *openapi3.Parameter, order int) {
 		}
 		return
 	default:
-		b.note(what + " is at an unknown place: left out")
+		b.note(what + " has an unknown location: left out")
 		return
 	}
 	arg := &argument{source: p.Name, in: p.In, order: order, required: p.Required || p.In == "path"}

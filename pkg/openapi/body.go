@@ -170,8 +170,8 @@ type part struct {
 	extra any // raw additionalProperties; nil when absent
 }
 
-// flattened lists what a schema may say for its properties to stand beside the
-// parameters. Any other keyword speaks of the whole object.
+// flattened lists the keywords of a schema whose properties become arguments of their own. Any other keyword is a
+// rule for the whole object.
 var flattened = map[string]bool{
 	"type": true, "properties": true, "required": true, "additionalProperties": true, "allOf": true, jsonschema.Ref: true,
 	"title": true, "description": true, "example": true, "examples": true, "default": true, "nullable": true, "deprecated": true,

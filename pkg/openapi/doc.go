@@ -4,7 +4,7 @@
 //	set, err := doc.Import(ctx, openapi.Options{})
 //	report, err := set.WriteFolder(ctx, "tools", openapi.FolderOptions{})
 //
-// # What becomes what
+// # Mapping
 //
 // Each operation is one tool. Its name is the operationId in kebab case, or
 // method and path. Parameters and the properties of a JSON body are the
@@ -28,7 +28,7 @@
 //
 // # Bounds
 //
-// Documents are foreign. Their size, depth, number of values and references are
+// Documents are untrusted. Their size, depth, number of values and references are
 // bounded; references leave neither the document's folder nor, for a document
 // from the network, the document; nothing but the address that was asked for is
 // fetched.

@@ -94,7 +94,7 @@ func version(root map[string]any) (string, *v1.Violation) {
 	return "", &v1.Violation{Path: "/openapi", Expected: "3.0 or 3.1", Got: quote(v), Message: fmt.Sprintf("OpenAPI version %s is not read: expected 3.0 or 3.1", quote(v))}
 }
 
-// decodeHead decodes what stands beside the paths. A part that kin-openapi
+// decodeHead decodes the fields beside paths. A part that kin-openapi
 // cannot read is left out with a warning.
 func (d *Document) decodeHead(root map[string]any, v string) *openapi3.T {
 	info, _ := root["info"].(map[string]any)

@@ -67,9 +67,9 @@ type Set struct {
 	Warnings []v1.Violation
 	// Env are the environment variables that the tools read, sorted.
 	Env []EnvUse
-	// Operations is how many the document has, those that the filter left out included.
+	// Operations is the number of operations in the document, including those that the filter left out.
 	Operations int
-	// Tags are those of all of them, sorted.
+	// Tags are the tags of all operations, sorted.
 	Tags []string
 
 	operations map[string]string // all operations of the document: key -> operationId
@@ -105,9 +105,8 @@ var isEnvPrefix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 // maxOutput is the most bytes of all manifests together.
 const maxOutput = 512 << 20
 
-// Import makes manifests of the operations that the filter takes. An operation
-// that cannot be imported is skipped with its reason; a document with no usable
-// server is an error that says to name one.
+// Import makes manifests of the operations that the filter selects. An operation that cannot be imported is
+// skipped with its reason. A document without a usable server is an error that asks for one.
 func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 	given := Options{Server: o.Server, Namespace: o.Namespace, Prefix: o.Prefix, EnvPrefix: o.EnvPrefix, AllowPrivateNetwork: o.AllowPrivateNetwork}
 	if !validPrefix(o.Prefix) {

@@ -52,7 +52,7 @@ func Load(ctx context.Context, source string, o LoadOptions) (*Document, error) 
 			return nil, err
 		}
 		clean := *u
-		clean.User, clean.RawQuery, clean.Fragment = nil, "", "" // where secrets stand
+		clean.User, clean.RawQuery, clean.Fragment = nil, "", "" // they may hold secrets
 		return Parse(data, clean.String(), clean.String(), nil)
 	}
 	return loadFile(source)

@@ -48,7 +48,7 @@ func LastOptions(dir string) (Options, error) {
 	return l.Options, nil
 }
 
-const lockComment = "Written by toolctl import openapi: the manifests as they were last generated. The next import compares with them to keep changes made by hand. Remove an entry to import its operation anew."
+const lockComment = "Written by toolctl import openapi: the manifests as they were last generated. The next import compares with them to keep changes made by hand. Remove an entry to import its operation again."
 
 // lockEntry is one operation's last import.
 type lockEntry struct {

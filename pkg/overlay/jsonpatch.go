@@ -37,7 +37,7 @@ func (b *builder) apply(doc, op *yaml.Node) error {
 	}
 	if name == "move" {
 		if strings.HasPrefix(path+"/", text(op, "from")+"/") && path != text(op, "from") {
-			return fmt.Errorf("move: %q is within %q", path, text(op, "from"))
+			return fmt.Errorf("move: %q is inside %q", path, text(op, "from"))
 		}
 		from, err := find(doc, text(op, "from"))
 		if err == nil {
@@ -121,7 +121,7 @@ func (p place) value() *yaml.Node {
 func (p place) item(last int) (int, error) {
 	i, err := strconv.Atoi(p.key)
 	if err != nil || i < 0 || i > last || p.key != strconv.Itoa(i) {
-		return 0, fmt.Errorf("%q: the list has no place %q", p.text, p.key)
+		return 0, fmt.Errorf("%q: the list has no item %q", p.text, p.key)
 	}
 	return i, nil
 }

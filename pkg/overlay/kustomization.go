@@ -43,7 +43,7 @@ type patch struct {
 	Path    string   `json:"path"`
 	Patch   string   `json:"patch"`
 	Target  *target  `json:"target"`
-	Options struct { // what a patch with a target may change
+	Options struct { // what a patch may change besides the fields of an object
 		AllowNameChange bool `json:"allowNameChange"`
 		AllowKindChange bool `json:"allowKindChange"`
 	} `json:"options"`
@@ -70,15 +70,14 @@ type generator struct {
 	Files     []string `json:"files"`
 }
 
-// others are kustomize's fields that are not read.
+// others are the fields of kustomize that toolctl does not support.
 var others = []string{
 	"bases", "buildMetadata", "components", "configurations", "crds", "generatorOptions", "generators", "helmCharts", "helmGlobals",
 	"imageTags", "images", "inventory", "openapi", "patchesJson6902", "patchesStrategicMerge", "replicas", "secretGenerator",
 	"sortOptions", "transformers", "validators", "vars",
 }
 
-// instead says what to write in the place of a field that kustomize gave up, or that has
-// another form here.
+// instead names the replacement of a field that kustomize has deprecated, or that has another form here.
 var instead = map[string]string{
 	"bases":                 "write the folders into resources",
 	"patchesStrategicMerge": "write them into patches, each as path",

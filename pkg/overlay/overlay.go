@@ -1,6 +1,6 @@
 // Package overlay builds the manifests of one environment from a base and what differs
 // there: a documented subset of kustomize (docs/overlays.md), over YAML nodes. Numbers keep
-// every digit, comments and places stay, and who is renamed is renamed wherever a policy,
+// every digit, comments and places stay, and a renamed object is renamed wherever a policy,
 // prompt, scenario or tool names it. A field of kustomize that is not in the subset is
 // refused by its name.
 package overlay
@@ -104,7 +104,7 @@ type object struct {
 	file   string
 	folder string  // that its relative paths stay in
 	ids    []ident // every identity it had; the last is today's
-	// followed is the identity by which other objects name it
+	// followed is the index of the identity by which other objects name it
 	followed int
 }
 
@@ -129,7 +129,7 @@ func (b *builder) fail(at v1.Source, format string, args ...any) {
 	}
 }
 
-// at is where a node of a file stands.
+// at returns the place of a node in its file.
 func at(file string, n *yaml.Node) v1.Source {
 	return v1.Source{File: file, Line: n.Line, Column: n.Column}
 }
@@ -160,7 +160,7 @@ func findFile(dir string) (string, error) {
 	return found, nil
 }
 
-// folder builds a folder. from is what names it.
+// folder builds a folder. from is the place that names it.
 func (b *builder) folder(dir string, from v1.Source) []*object {
 	if b.ctx.Err() != nil {
 		return nil
@@ -177,7 +177,7 @@ func (b *builder) folder(dir string, from v1.Source) []*object {
 		b.fail(from, "%s is being built already: a folder cannot be built from itself", dir)
 		return nil
 	case len(b.open) >= maxDepth:
-		b.fail(from, "%s: more than %d folders on each other", dir, maxDepth)
+		b.fail(from, "%s: more than %d levels of folders", dir, maxDepth)
 		return nil
 	case b.root != "" && !within(b.root, abs):
 		b.fail(from, "%s leaves %s: nothing outside it is read", dir, b.root)
@@ -245,7 +245,7 @@ func (l *layer) read(name string, from v1.Source) ([]byte, bool) {
 	return data, err == nil
 }
 
-// build takes the steps of kustomize in its order.
+// build carries out the steps of kustomize in its order.
 func (l *layer) build() []*object {
 	for i, r := range l.spec.Resources {
 		l.resource(r, l.place(v1.Pointer("/resources", strconv.Itoa(i))))

@@ -2,7 +2,7 @@ package overlay
 
 import v1 "toolctl.dev/toolctl/api/v1"
 
-// refKind is what a field names.
+// refKind is the kind of object that a field names.
 type refKind int
 
 const (

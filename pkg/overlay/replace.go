@@ -149,7 +149,7 @@ func (l *layer) replace(r *replacement, from v1.Source) {
 			o.renamed()
 		}
 		if chosen == 0 {
-			l.fail(from, "replacements: a target chooses no object")
+			l.fail(from, "replacements: a target selects no object")
 		}
 	}
 }
@@ -161,12 +161,12 @@ func (l *layer) sourceValue(s *source) (*yaml.Node, error) {
 			continue
 		}
 		if o != nil {
-			return nil, fmt.Errorf("it is both %s and %s", o, other)
+			return nil, fmt.Errorf("it selects both %s and %s", o, other)
 		}
 		o = other
 	}
 	if o == nil {
-		return nil, errors.New("it chooses no object")
+		return nil, errors.New("it selects no object")
 	}
 	p := cmp.Or(s.FieldPath, "metadata.name")
 	found := locate(o.node, fieldPath(p), false)
@@ -187,7 +187,7 @@ func (l *layer) sourceValue(s *source) (*yaml.Node, error) {
 func (l *layer) replaceAt(doc *yaml.Node, p string, v *yaml.Node, o *fieldsOptions) error {
 	found := locate(doc, fieldPath(p), o != nil && o.Create)
 	if len(found) == 0 {
-		return errors.New("there is no such field; options.create makes it")
+		return errors.New("there is no such field: set options.create to add it")
 	}
 	for _, n := range found {
 		if v.Kind != yaml.ScalarNode {
