@@ -15,10 +15,10 @@ import (
 // Reconcile keeps a set of the store in sync with a repository.
 type Reconcile struct {
 	*Config
-	// Selection names the set, and takes objects over; it prunes always. Default of the set: the
-	// address without its ref.
+	// Selection names the set, by default the address without its ref. Objects that the source no longer has
+	// are always deleted.
 	Selection
-	// Pull is the source. Logger is told which revision is used in the place of a bad one. Default: nobody is.
+	// Pull is the source. Logger hears which revision replaces a bad one. Default: no messages.
 	Pull   Pull
 	Logger *slog.Logger
 	// Overrides is [KeepOverrides], [ReportOverrides] or [RemoveOverrides].
@@ -29,9 +29,9 @@ type Reconcile struct {
 // Reconciled is the result of one [Reconcile].
 type Reconciled struct {
 	Changes []Change
-	// Kept are objects of the set that were not pruned, because their annotation says so.
+	// Kept are the objects of the set that were not deleted because of their annotation.
 	Kept []v1.Key
-	// Overrides are those of objects of the set of which something else is served than the source says.
+	// Overrides are those that make the served text of the set differ from the source.
 	Overrides []Overridden
 }
 
@@ -52,7 +52,7 @@ func (r *Reconcile) Run(ctx context.Context) (_ *Reconciled, err error) {
 	return &Reconciled{Changes: Changes(did.Changes), Kept: kept.keys(), Overrides: did.Overrides}, nil
 }
 
-// Follow reconciles with each revision of the source until ctx ends, and tells Logger what it did.
+// Follow reconciles with each revision of the source until ctx ends, and logs the results to Logger.
 func (r *Reconcile) Follow(ctx context.Context) (err error) {
 	g, _, end, err := r.open(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *Reconcile) open(ctx context.Context) (_ *reconciler, _ keptObjects, end
 	r.Set = cmp.Or(r.Set, at.Set())
 	st, err := r.OpenStore(ctx, !r.DryRun)
 	if r.DryRun && missing(err) {
-		st, err = emptyStore(ctx) // all would be created
+		st, err = emptyStore(ctx) // a dry run would create everything
 	}
 	if err != nil {
 		return nil, nil, nil, err

@@ -18,8 +18,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// besideSet is what manifests of a set may name: placeholders of the objects of other sets, see
-// [Placeholders]. Those of this one are there only when the manifests have them.
+// besideSet returns [Placeholders] for the objects of other sets, to which the manifests of a set may refer.
+// Objects of the set itself have to be among its manifests.
 func besideSet(ctx context.Context, st store.Store, set string) ([]v1.Object, error) {
 	list, err := st.List(ctx, store.ListOptions{})
 	if err != nil {
@@ -34,40 +34,40 @@ func besideSet(ctx context.Context, st store.Store, set string) ([]v1.Object, er
 	return Placeholders(others), nil
 }
 
-// ReconcileSource is what a [reconciler] needs of a source; [source.Remote] has it.
+// ReconcileSource is the part of [source.Remote] that a [reconciler] uses.
 type ReconcileSource interface {
 	gateway.Source
-	// Pull asks for news at once.
+	// Pull makes the source check for a new revision at once.
 	Pull()
-	// Status says which revision was loaded last.
+	// Status returns the revision that was loaded last.
 	Status() source.Status
 	// Remember is called before the first Load.
 	Remember(source.Memory)
 }
 
-// What a [reconciler] does with overrides that make something else served than the source says.
+// How a [reconciler] treats overrides that make the served text differ from the source.
 const (
 	KeepOverrides   = "keep"   // they stay, and are logged once
 	ReportOverrides = "report" // they stay, and are logged as a warning
 	RemoveOverrides = "remove"
 )
 
-// reconciled is what a [reconciler] did.
+// reconciled is the result of one round of a [reconciler].
 type reconciled struct {
-	// Report is nil when nothing had to be changed.
+	// Report is nil if nothing had to change.
 	Report  *diff.Report
 	Changes []store.Change
-	// Overrides are those of objects of the set, of which something else was served than the source says.
+	// Overrides are those that make the served text of the set differ from the source.
 	Overrides []Overridden
 }
 
-// Overridden is an object and an override that makes something else served of it.
+// Overridden is an object, and the override that replaces its text.
 type Overridden struct {
 	Key v1.Key
 	By  store.Override
 }
 
-// reconciler makes a set of a store what a source says.
+// reconciler keeps a set of a store equal to a source.
 type reconciler struct {
 	Remote ReconcileSource
 	Store  store.Store
@@ -75,16 +75,17 @@ type reconciler struct {
 	Set string
 	// Overrides is [KeepOverrides], [ReportOverrides] or [RemoveOverrides]. Default: they are kept.
 	Overrides string
-	// Options are those of the apply of a revision. Set, Command, Source and Commit are the reconciler's.
+	// Options returns the options for applying a revision. The reconciler itself sets Set, Command, Source and
+	// Commit.
 	Options func(set *manifest.Set) store.ApplyOptions
 
 	remembers bool
 }
 
-// applied remembers what was served by the revisions of the set: an apply writes one.
+// applied tells a source the last applied commit, from the revisions of the set.
 type applied struct{ *reconciler }
 
-// Last returns the commit that was reconciled last; what an undo put back is not one.
+// Last returns the commit that was reconciled last. Commits restored by an undo do not count.
 func (a applied) Last(ctx context.Context) (string, error) {
 	all, err := a.Store.Revisions(ctx, store.RevisionQuery{Set: a.Set})
 	for _, r := range slices.Backward(all) {
@@ -98,8 +99,8 @@ func (a applied) Last(ctx context.Context) (string, error) {
 // Use implements [source.Memory].
 func (a applied) Use(context.Context, string) error { return nil }
 
-// Once pulls, and applies what it got. The error is that of the source, or holds a [store.SetError]; then
-// nothing was applied.
+// Once pulls and applies the newest revision. After an error, which is that of the source or holds a
+// [store.SetError], nothing was applied.
 func (r *reconciler) Once(ctx context.Context) (reconciled, error) {
 	if !r.remembers {
 		r.Remote.Remember(applied{r})
@@ -122,7 +123,7 @@ func (r *reconciler) Once(ctx context.Context) (reconciled, error) {
 	return reconciled{report, changes, over}, err
 }
 
-// overrides finds the overrides of objects of the set, and removes them where it should.
+// overrides returns the overrides of objects of the set, and removes them with [RemoveOverrides].
 func (r *reconciler) overrides(ctx context.Context, objects []v1.Object, options store.ApplyOptions) ([]Overridden, error) {
 	all, err := r.Store.Overrides(ctx)
 	if err != nil {
@@ -144,8 +145,7 @@ func (r *reconciler) overrides(ctx context.Context, objects []v1.Object, options
 	return found, nil
 }
 
-// Follow goes on with each revision of the source until ctx ends. What goes wrong is logged once, and so is
-// what is overridden.
+// Follow reconciles with each revision of the source until ctx ends. It logs a repeated error or override once.
 func (r *reconciler) Follow(ctx context.Context, log *slog.Logger) error {
 	news, err := r.Remote.Watch(ctx, nil)
 	if err != nil {
@@ -181,7 +181,7 @@ func (r *reconciler) Follow(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// tell logs overrides in one line, unless it was told of the same before; it returns what it is told of now.
+// tell logs overrides in one line unless they are those of before, and returns them as text for the next call.
 func (r *reconciler) tell(ctx context.Context, log *slog.Logger, all []Overridden, before string) string {
 	texts := make([]string, len(all))
 	for i := range all {

@@ -17,23 +17,22 @@ import (
 
 // Record records real calls in a cassette that scenarios play.
 type Record struct {
-	// Cassette is the file to write. One that exists is replaced, unless Append is set.
+	// Cassette is the file to write. It replaces an existing file unless Append is set.
 	Cassette string
 	Append   bool
-	// Scenario is the file of a Scenario to write, too, that makes the recorded calls again; it must not
-	// exist. Default: none.
+	// Scenario is the file of a new Scenario that repeats the recorded calls. Default: none.
 	Scenario string
-	// Redact are JSON pointers and names of members to mask, besides what looks like a secret.
+	// Redact are JSON pointers and names of members to mask in addition to likely secrets.
 	Redact []string
-	// Calls makes the calls, with executors that the recorder wraps. A call that fails is recorded too.
+	// Calls makes the calls with executors that the recorder wraps. Failed calls are recorded too.
 	Calls func(context.Context, *scenario.Recorder) error
 }
 
-// Recorded is the result of a [Record]. With an error it says what was written before.
+// Recorded is the result of a [Record]. Beside an error, it has what was written before.
 type Recorded struct {
-	// Calls is how many were recorded, and Dropped how many came after them, for which there was no room.
+	// Calls is the number of recorded calls, and Dropped that of further calls that exceeded the limit.
 	Calls, Dropped int
-	// Cassette and Scenario are the files that were written.
+	// Cassette and Scenario are the written files.
 	Cassette, Scenario string
 }
 
@@ -79,7 +78,7 @@ func (r *Record) Run(ctx context.Context) (*Recorded, error) {
 	if done.Cassette = r.Cassette; r.Scenario == "" {
 		return done, ran
 	}
-	// The scenario names the cassette by its path from there.
+	// The path of the cassette is relative to the scenario.
 	cassette, err := relativeTo(filepath.Dir(r.Scenario), r.Cassette)
 	if err == nil {
 		err = writeYAML(r.Scenario, "", recorder.Scenario(name, cassette), os.O_EXCL)
@@ -90,7 +89,7 @@ func (r *Record) Run(ctx context.Context) (*Recorded, error) {
 	return done, errors.Join(ran, err)
 }
 
-// relativeTo is the path of a file as manifests in a folder name it.
+// relativeTo returns the path of a file relative to a folder, with slashes.
 func relativeTo(folder, file string) (string, error) {
 	from, err := filepath.Abs(folder)
 	if err != nil {
@@ -120,7 +119,7 @@ func readCassette(path string) (*scenario.Cassette, error) {
 	return c, nil
 }
 
-// writeYAML writes a value into a file that is its owner's alone, and makes its folder.
+// writeYAML writes a value to a file that only its owner can read, and creates the folder.
 func writeYAML(path, head string, v any, flag int) error {
 	out, err := manifest.MarshalYAML(v)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// RevisionReport says what a revision of a set changed of the one before it; nil when that one
-// is not kept.
+// RevisionReport returns the changes of a revision since the one before it; nil if the store no longer has that
+// one.
 func RevisionReport(ctx context.Context, st store.Store, set string, number int64) (store.Revision, *diff.Report, error) {
 	all, err := st.Revisions(ctx, store.RevisionQuery{Set: set})
 	if err != nil {
@@ -43,9 +43,9 @@ func RevisionReport(ctx context.Context, st store.Store, set string, number int6
 	return all[at], report, err
 }
 
-// PlanUndo says what going back to an earlier revision of a set changes, and changes nothing.
-// Without a number it is to the newest with other manifests. What its manifests would be beside
-// is checked: the error of a set that could not be served is a [v1.ValidationError].
+// PlanUndo returns the changes of going back to an earlier revision of a set without making them. Without a
+// number, it takes the newest revision with other manifests. The error for a set that could not be served
+// together with the other objects is a [v1.ValidationError].
 func PlanUndo(ctx context.Context, st store.Store, set string, number int64, by string, o gateway.Options) (*rollout.Undo, *diff.Report, error) {
 	u, err := rollout.NewUndo(ctx, st, set, number, rollout.Options{By: by})
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// RolloutHistory lists the revisions of a set, of all sets when none is named.
+// RolloutHistory lists the revisions of a set, or of all sets.
 type RolloutHistory struct {
 	*Config
-	// Set is the name of a set or a path. Default: the set of Files, else all sets.
+	// Set is the name of a set or a path. Default: the set of Files, or all sets.
 	Set string
 }
 
-// Run returns the revisions by set, the oldest first.
+// Run returns the revisions by set, oldest first.
 func (h *RolloutHistory) Run(ctx context.Context) ([]store.Revision, error) {
 	all := []store.Revision{}
 	err := h.withStore(ctx, false, func(s store.Store) error {
@@ -54,7 +54,7 @@ func (h *RolloutHistory) Show(ctx context.Context, number int64) (r store.Revisi
 			return err
 		}
 		found, err := s.Revisions(ctx, store.RevisionQuery{Set: newest.Set, Number: number})
-		if err != nil || len(found) == 0 { // it went between the two
+		if err != nil || len(found) == 0 { // it was deleted between the two reads
 			return cmp.Or[error](err, store.NoRevision(newest.Set, number, nil))
 		}
 		r = found[0]
@@ -66,7 +66,8 @@ func (h *RolloutHistory) Show(ctx context.Context, number int64) (r store.Revisi
 	return r, objects, err
 }
 
-// sets returns the newest revision of the set that set or the files name, else of all sets.
+// sets returns the newest revision of the set with this name or path, or of the set of the files, or of all
+// sets.
 func (c *Config) sets(ctx context.Context, s store.Store, set string) ([]store.Revision, error) {
 	newest, err := s.Revisions(ctx, store.RevisionQuery{Newest: true})
 	if err != nil {
@@ -106,7 +107,7 @@ func (c *Config) sets(ctx context.Context, s store.Store, set string) ([]store.R
 	return nil, missing
 }
 
-// oneSet returns the newest revision of the one set that is meant.
+// oneSet returns the newest revision of the only matching set.
 func (c *Config) oneSet(ctx context.Context, s store.Store, set string) (store.Revision, error) {
 	sets, err := c.sets(ctx, s, set)
 	if err != nil {
@@ -127,15 +128,15 @@ type RolloutStatus struct {
 	*Config
 	// Set is as for [RolloutHistory].
 	Set string
-	// Timeout is how long it waits.
+	// Timeout is the maximum time to wait.
 	Timeout time.Duration
-	// Once looks once, and does not wait.
+	// Once checks the sets once without waiting.
 	Once bool
-	// Progress is told how the sets stand while they are waited for.
+	// Progress is called with the states of the sets during the wait.
 	Progress func([]SetState)
 }
 
-// Run returns how the sets stand at the end, ready or not.
+// Run returns the states of the sets at the end, whether they are ready or not.
 func (r *RolloutStatus) Run(ctx context.Context) (all []SetState, err error) {
 	var sets []store.Revision
 	if err := r.withStore(ctx, false, func(s store.Store) (err error) {
@@ -145,7 +146,7 @@ func (r *RolloutStatus) Run(ctx context.Context) (all []SetState, err error) {
 		return nil, err
 	}
 	c := *r.Config
-	c.Files = nil // they have named the set; its objects are in the store
+	c.Files = nil // they only named the set, whose objects are in the store
 	within, stop := context.WithTimeout(ctx, r.Timeout)
 	defer stop()
 	for {
@@ -184,31 +185,31 @@ func (c *Config) setStates(ctx context.Context, sets []store.Revision) (_ []SetS
 // RolloutUndo applies the manifests of an earlier revision of a set again.
 type RolloutUndo struct {
 	*Config
-	// Set is as for [RolloutHistory], but one.
+	// Set is as for [RolloutHistory], but selects one set.
 	Set string
 	// Number is the revision. Default: the newest with other manifests.
 	Number int64
-	// TakeOver takes objects back that belong to other sets by now; Force undoes what something else
-	// than the set changed, too.
+	// TakeOver takes back objects that now belong to other sets; Force also undoes changes made outside the
+	// set.
 	TakeOver, Force bool
-	// History is how many earlier revisions of the set to keep, from 0.
+	// History is the number of earlier revisions of the set to keep, from 0.
 	History int
 	DryRun  bool
-	// Confirm is asked before anything is changed; its error is returned.
+	// Confirm is called before anything changes; its error stops the undo.
 	Confirm func(*rollout.Undo) error
 }
 
 // Undone is the result of a [RolloutUndo].
 type Undone struct {
 	Set string
-	// To is the revision; Needed is false when the set has its manifests already.
+	// To is the revision. Needed is false if the set already has its manifests.
 	To      int64
 	Needed  bool
 	Changes []Change
 }
 
-// Run undoes. What cannot be undone is one of the errors of [rollout.NewUndo], a [store.ConflictError] or a
-// [v1.ValidationError]; then nothing is.
+// Run undoes. If that is not possible, nothing changes, and the error is one of [rollout.NewUndo], a
+// [store.ConflictError] or a [v1.ValidationError].
 func (r *RolloutUndo) Run(ctx context.Context) (done *Undone, err error) {
 	err = r.withStore(ctx, false, func(s store.Store) error {
 		newest, err := r.oneSet(ctx, s, r.Set)

@@ -16,30 +16,31 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// Run plays a prompt against a model that calls its tools, or goes on with such a run.
+// Run runs a prompt with a model that calls its tools, or resumes such a run.
 type Run struct {
 	*Config
 	// Prompt is the name of the prompt, and Vars returns its variables.
 	Prompt string
 	Vars   func(context.Context, *prompt.Prompt) (json.RawMessage, error)
-	// Resume is the id of a run that waited for approval, in place of Prompt and Vars.
+	// Resume is the ID of a run that was pending approval, instead of Prompt and Vars.
 	Resume string
 	Model  ModelChoice
-	// Selector chooses among the tools and prompts that the prompt names. Default: all.
+	// Selector selects among the tools and prompts that the prompt names. Default: all.
 	Selector string
-	// DryRun makes the first request, and sends nothing.
+	// DryRun builds the first request without sending it.
 	DryRun bool
-	// Agent are the options of the run but for its model, its tools, its attachments and where it waits.
+	// Agent are the options of the run, except the model, the tools, the attachments and the store of pending
+	// runs.
 	Agent agent.Options
-	// Unused is called with the variables that the prompt does not have.
+	// Unused is called with the given variables that the prompt does not have.
 	Unused func([]v1.Violation)
 }
 
-// ModelChoice names a model. A run that waits keeps it.
+// ModelChoice selects a model. A pending run keeps it.
 type ModelChoice struct {
 	Provider string `json:"provider,omitempty"` // default: that of the prompt
 	Model    string `json:"model,omitempty"`    // default: that of the prompt
-	// Script is a file with the replies of the provider [scripted.Provider].
+	// Script is a file with the replies for [scripted.Provider].
 	Script string `json:"script,omitempty"`
 }
 
@@ -48,11 +49,11 @@ type Ran struct {
 	agent.Result
 	// Request is the first request of a dry run.
 	Request *agent.Request
-	// Stored says that there is a store, which keeps a run that waits.
+	// Stored reports whether there is a store, which keeps a pending run.
 	Stored bool
 }
 
-// Run plays the prompt. A run that began has a result with an ID, beside an error too.
+// Run runs the prompt. Once the run has begun, there is a result with an ID even beside an error.
 func (r *Run) Run(ctx context.Context) (ran *Ran, err error) {
 	switch {
 	case r.DryRun && r.Resume != "":
@@ -85,7 +86,7 @@ func (r *Run) Run(ctx context.Context) (ran *Ran, err error) {
 		case states == nil:
 			return usagef("runs wait in the store, not in files: name the store with --store")
 		}
-		w.ask(ctx) // the tools that its prompt needs are known only when the run is read
+		w.ask(ctx) // its prompt, and so the tools it needs, are known only after the run is read
 		ran.Result, err = agent.Resume(ctx, w.Registry, r.Resume, o)
 		return err
 	}, func(g *gateway.Options) { g.Attachments = o.Attachments })
@@ -107,7 +108,7 @@ func (r *Run) play(ctx context.Context, w *Workspace, o agent.Options, ran *Ran)
 	}
 	r.prepareTools(ctx, w, p.Object(), map[string]bool{})
 	if r.DryRun {
-		// No key is needed for a request that nobody is sent.
+		// A request that is not sent needs no key.
 		o.ModelFor = func(m *v1.Prompt) (agent.Model, string, error) {
 			return nobody{}, cmp.Or(r.Model.Model, m.Spec.Model), nil
 		}
@@ -125,14 +126,14 @@ func (r *Run) play(ctx context.Context, w *Workspace, o agent.Options, ran *Ran)
 	return err
 }
 
-// nobody is a model that is asked nothing.
+// nobody is the model of a dry run, which asks none.
 type nobody struct{}
 
 func (nobody) Generate(context.Context, agent.Request, func(agent.Delta)) (agent.Reply, error) {
 	return agent.Reply{}, errors.New("a dry run asks no model")
 }
 
-// CompilePrompt readies a prompt of a registry, or says why it cannot be used.
+// CompilePrompt compiles a prompt of a registry. The error lists why the prompt cannot be used.
 func CompilePrompt(it registry.Item) (*prompt.Prompt, error) {
 	m := it.Object.(*v1.Prompt)
 	if len(it.Reasons) > 0 {
@@ -145,14 +146,14 @@ func CompilePrompt(it registry.Item) (*prompt.Prompt, error) {
 	return p, nil
 }
 
-// modelFor chooses the model of a prompt: that of the options, else its own. A provider's
-// model is made once.
+// modelFor returns a function that selects the model of a prompt: from the options, or from the prompt. It
+// creates the model of a provider once.
 func (r *Run) modelFor(states *runStates) func(*v1.Prompt) (agent.Model, string, error) {
 	made := map[string]agent.Model{}
-	first := "" // the provider of the outermost prompt, which those without one share
+	first := "" // the provider of the outermost prompt; prompts without a provider use it
 	return func(p *v1.Prompt) (agent.Model, string, error) {
 		chosen, skip := r.Model, 0
-		if states != nil && states.flags != nil { // of a run that goes on
+		if states != nil && states.flags != nil { // the run is resumed
 			kept := *states.flags
 			chosen = ModelChoice{cmp.Or(chosen.Provider, kept.Provider), cmp.Or(chosen.Model, kept.Model), cmp.Or(chosen.Script, kept.Script)}
 			skip = states.asked
@@ -182,7 +183,7 @@ func (r *Run) modelFor(states *runStates) func(*v1.Prompt) (agent.Model, string,
 	}
 }
 
-// prepareTools asks the MCP servers for what a prompt names, and the prompts that it calls.
+// prepareTools queries the MCP servers for the tools that a prompt names, also in the prompts that it calls.
 func (r *Run) prepareTools(ctx context.Context, w *Workspace, p *v1.Prompt, seen map[string]bool) {
 	all := false
 	for _, name := range p.Spec.Tools {
@@ -195,7 +196,7 @@ func (r *Run) prepareTools(ctx context.Context, w *Workspace, p *v1.Prompt, seen
 			continue
 		}
 		if _, err := w.Registry.Lookup(r.Namespace, name); err == nil {
-			_, _ = w.Find(ctx, v1.Call{Tool: name, Namespace: r.Namespace}) // what is missing, the call says
+			_, _ = w.Find(ctx, v1.Call{Tool: name, Namespace: r.Namespace}) // the call reports a missing tool
 			continue
 		}
 		if it, err := w.Registry.Get(v1.KindPrompt, r.Namespace, name); err == nil {

@@ -15,23 +15,23 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// runStates keeps runs that wait in the store, with the flags that chose their model.
+// runStates keeps pending runs in the store, with the flags that selected their model.
 type runStates struct {
 	*Runs
-	// older is the folder beside the store in which toolctl kept runs before the store did.
+	// older is the folder beside the store in which earlier versions of toolctl kept runs.
 	older agent.Folder
 	own   ModelChoice
-	// namespace is that of the prompts whose runs are found; empty for all.
+	// namespace limits the runs to prompts of this namespace; empty means all.
 	namespace string
 
 	// Set by Take.
 	flags   *ModelChoice
-	asked   int  // how often the model was asked before
-	inOlder bool // it was in the folder
+	asked   int  // number of earlier requests to the model
+	inOlder bool // the run is in the older folder
 	prompt  string
 }
 
-// states is where runs wait in a store; nil when there is none, or one that ends with the process.
+// states returns where a store keeps pending runs; nil without a store, or if it ends with the process.
 func (c *Config) states(s store.Store, own ModelChoice) *runStates {
 	dir := c.StoreFolder()
 	if s == nil || dir == "" {
@@ -40,14 +40,14 @@ func (c *Config) states(s store.Store, own ModelChoice) *runStates {
 	return &runStates{Runs: NewRuns(s), older: agent.Folder(filepath.Join(dir, "runs")), own: own, namespace: c.Namespace}
 }
 
-// keptRun is a run that waits, as it is kept.
+// keptRun is the stored form of a pending run.
 type keptRun struct {
 	Flags ModelChoice     `json:"flags"`
 	State json.RawMessage `json:"state"`
 }
 
-// resultOf is the run that a state is of; a zero one of a state that cannot be read, which the
-// run says itself.
+// resultOf returns the result in a state, or a zero result for an unreadable state, which resuming the run
+// reports.
 func resultOf(state []byte) (res agent.Result) {
 	var kept struct {
 		Result agent.Result `json:"result"`
@@ -58,13 +58,13 @@ func resultOf(state []byte) (res agent.Result) {
 	return res
 }
 
-// Save keeps a run with its flags.
+// Save stores a run with its flags.
 func (s *runStates) Save(ctx context.Context, id string, state []byte) error {
 	raw, err := json.Marshal(keptRun{*cmp.Or(s.flags, &s.own), state})
 	if err != nil {
 		return err
 	}
-	name := s.prompt // of a state that cannot be read, too
+	name := s.prompt // also for an unreadable state
 	if res := resultOf(state); res.Prompt != "" {
 		name = res.Namespace + "/" + res.Prompt
 	}
@@ -75,7 +75,7 @@ func (s *runStates) Save(ctx context.Context, id string, state []byte) error {
 	return err
 }
 
-// Take returns a run and remembers its flags.
+// Take returns a run and remembers its flags for Save.
 func (s *runStates) Take(ctx context.Context, id string) ([]byte, error) {
 	run, err := s.take(ctx, id)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *runStates) Take(ctx context.Context, id string) ([]byte, error) {
 	return kept.State, nil
 }
 
-// take takes a run of the store, or else of the folder.
+// take returns a run of the store, or of the older folder.
 func (s *runStates) take(ctx context.Context, id string) (run store.Run, err error) {
 	s.inOlder = false
 	if err := s.mayTake(ctx, id); err != nil {
@@ -128,12 +128,12 @@ func (s *runStates) mayTake(ctx context.Context, id string) error {
 	return nil
 }
 
-// has reports whether a run is of the namespace. What an earlier toolctl kept does not say of which it is.
+// has reports whether a run belongs to the namespace. Runs of earlier versions do not have one.
 func (s *runStates) has(r store.Run) bool {
 	return s.namespace == "" || r.Prompt == "" || strings.HasPrefix(r.Prompt, s.namespace+"/")
 }
 
-// Drop deletes a run that was taken.
+// Drop deletes a run after Take.
 func (s *runStates) Drop(ctx context.Context, id string) error {
 	if s.inOlder {
 		return s.older.Drop(ctx, id)
@@ -141,7 +141,7 @@ func (s *runStates) Drop(ctx context.Context, id string) error {
 	return s.Runs.Drop(ctx, id)
 }
 
-// list returns the runs that wait.
+// list returns the pending runs.
 func (s *runStates) list(ctx context.Context) ([]store.Run, error) {
 	ids, err := s.older.List()
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *runStates) list(ctx context.Context) ([]store.Run, error) {
 	return append(all, slices.DeleteFunc(kept, func(r store.Run) bool { return !s.has(r) })...), err
 }
 
-// ListRuns lists the runs that wait, the newest last.
+// ListRuns lists the pending runs, newest last.
 type ListRuns struct{ *Config }
 
 // Run reads the store.
@@ -167,13 +167,13 @@ func (l *ListRuns) Run(ctx context.Context) (all []store.Run, err error) {
 	return all, err
 }
 
-// DeleteRuns deletes runs that wait.
+// DeleteRuns deletes pending runs.
 type DeleteRuns struct {
 	*Config
 	IDs []string
 }
 
-// Run deletes one run after the other, and returns those that are deleted.
+// Run deletes the runs one by one, and returns the deleted ones.
 func (d *DeleteRuns) Run(ctx context.Context) (deleted []string, err error) {
 	err = d.withRuns(ctx, func(s *runStates) error {
 		for _, id := range d.IDs {
@@ -190,7 +190,7 @@ func (d *DeleteRuns) Run(ctx context.Context) (deleted []string, err error) {
 	return deleted, err
 }
 
-// withRuns opens the store for verbs that look after its runs.
+// withRuns opens the store for verbs about its runs.
 func (c *Config) withRuns(ctx context.Context, do func(*runStates) error) error {
 	return c.withKept(ctx, aboutStore, func(s store.Store) error {
 		states := c.states(s, ModelChoice{})

@@ -15,10 +15,10 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// AppliedSets says for each set of the store which commit was applied last, and since when.
+// AppliedSets returns the last applied commit of each set in the store.
 type AppliedSets struct{ *Config }
 
-// AppliedSet is a set of the store and what was applied last.
+// AppliedSet is a set of the store and its last revision.
 type AppliedSet struct {
 	Set      string    `json:"set"`
 	Revision int64     `json:"revision"`
@@ -41,7 +41,7 @@ func (a *AppliedSets) Run(ctx context.Context) (sets []AppliedSet, err error) {
 				sets = append(sets, now)
 			} else {
 				if before := sets[n-1]; before.Commit != "" && before.Commit == now.Commit && before.Source == now.Source {
-					now.Since = before.Since // it was only put right again
+					now.Since = before.Since // the commit was only restored
 				}
 				sets[n-1] = now
 			}
@@ -51,13 +51,13 @@ func (a *AppliedSets) Run(ctx context.Context) (sets []AppliedSet, err error) {
 	return sets, err
 }
 
-// AskGateway asks a gateway whether it takes calls, and which commit it serves.
+// AskGateway asks a gateway whether it accepts calls and which commit it serves.
 type AskGateway struct {
 	// URL is its address, such as http://127.0.0.1:8080.
 	URL string
 }
 
-// Readiness is what /readyz says.
+// Readiness is the answer of /readyz.
 type Readiness struct {
 	URL     string         `json:"url"`
 	Ready   bool           `json:"ready"`
@@ -72,7 +72,7 @@ const (
 	maxStatus     = 1 << 20
 )
 
-// Run asks it, at its /readyz. The error is an [UnavailableError] when it cannot be reached.
+// Run queries /readyz. The error is an [UnavailableError] if the gateway cannot be reached.
 func (a *AskGateway) Run(ctx context.Context) (*Readiness, error) {
 	u, err := url.Parse(a.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
@@ -102,7 +102,7 @@ func readReadiness(ctx context.Context, at url.URL) (*Readiness, error) {
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, errors.Unwrap(err) // which does not name the address again
+		return nil, errors.Unwrap(err) // without the address, which the caller adds
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxStatus))

@@ -13,16 +13,16 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// How long a lease of a run lasts, and how often it is renewed.
+// The duration of the lease of a run, and the interval at which it is renewed.
 const (
 	runLease   = 30 * time.Second
 	runRenewal = 10 * time.Second
 )
 
-// Runs keeps the agent runs that wait for approval in a store, and lets one at a time go on with
-// each: who took a run holds a lease of it, which is renewed until the run is saved or dropped.
-// When its process dies, the lease ends by itself within 30 seconds, and the run can be
-// taken again as it was saved last. Its methods may be called by many goroutines at once.
+// Runs keeps the agent runs that are pending approval in a store, and lets one process at a time resume each:
+// Take holds a lease of the run, which is renewed until the run is saved or dropped. If the process dies, the
+// lease ends within 30 seconds, and another process can take the run as it was saved last. The methods may be
+// called concurrently.
 type Runs struct {
 	store  store.Store
 	holder string
@@ -32,13 +32,13 @@ type Runs struct {
 	renewal sync.WaitGroup
 }
 
-// NewRuns makes the Runs of a store. Close gives back what was taken.
+// NewRuns returns the Runs of a store. Close releases the runs that are still taken.
 func NewRuns(s store.Store) *Runs {
 	return &Runs{store: s, holder: "run-" + rand.Text(), taken: map[string]context.CancelFunc{}}
 }
 
-// Save keeps a run, in the place of an earlier one of its ID. One that was taken is given back. The error
-// is that of [store.Runs.PutRun], or says that another process took the run meanwhile.
+// Save stores a run, replaces an earlier one with the same ID, and releases it. The error is that of
+// [store.Runs.PutRun], or reports that another process has taken the run in the meantime.
 func (r *Runs) Save(ctx context.Context, run store.Run) error {
 	if err := r.still(ctx, run.ID); err != nil {
 		return err
@@ -50,8 +50,8 @@ func (r *Runs) Save(ctx context.Context, run store.Run) error {
 	return errors.Join(err, r.release(ctx, run.ID))
 }
 
-// Take returns a run and lets nobody else have it until it is saved or dropped. The error is a
-// [v1.NotFoundError], with a near id when there is one, or says that the run was taken already.
+// Take returns a run and reserves it until it is saved or dropped. The error is a [v1.NotFoundError], with a
+// similar ID if there is one, or reports that the run is already taken.
 func (r *Runs) Take(ctx context.Context, id string) (store.Run, error) {
 	if (&store.Run{ID: id}).Check() != nil {
 		return store.Run{}, store.NoRun(id)
@@ -63,7 +63,7 @@ func (r *Runs) Take(ctx context.Context, id string) (store.Run, error) {
 	if !held {
 		return store.Run{}, fmt.Errorf("run %s is being resumed already; when the process that does it died, try again in %s", id, runLease)
 	}
-	if !r.begin(ctx, id) { // the lease is of this process
+	if !r.begin(ctx, id) { // this process has the lease
 		return store.Run{}, fmt.Errorf("run %s is being resumed already", id)
 	}
 	run, err := r.store.GetRun(ctx, id)
@@ -73,7 +73,7 @@ func (r *Runs) Take(ctx context.Context, id string) (store.Run, error) {
 	return run, nil
 }
 
-// begin renews the lease of a run that was taken now; false when it was taken here already.
+// begin starts renewing the lease of a run, and returns false if this process has already taken the run.
 func (r *Runs) begin(ctx context.Context, id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +86,7 @@ func (r *Runs) begin(ctx context.Context, id string) bool {
 	return true
 }
 
-// Drop deletes a run that was taken.
+// Drop deletes a run after Take.
 func (r *Runs) Drop(ctx context.Context, id string) error {
 	if err := r.still(ctx, id); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (r *Runs) Drop(ctx context.Context, id string) error {
 	return errors.Join(r.store.DeleteRun(ctx, id), r.release(ctx, id))
 }
 
-// Close gives back what was taken, as it was, and waits for the renewals.
+// Close releases the taken runs unchanged, and waits for the renewals to end.
 func (r *Runs) Close() error {
 	r.mu.Lock()
 	var ids []string
@@ -120,19 +120,19 @@ func (r *Runs) renew(ctx context.Context, id string) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_, _ = r.hold(ctx, id) // what was lost is found out by still
+			_, _ = r.hold(ctx, id) // still detects a lost lease
 		}
 	}
 }
 
-// hold makes the lease of a run last from now; false when another has it.
+// hold extends the lease of a run, and returns false if another process has it.
 func (r *Runs) hold(ctx context.Context, id string) (bool, error) {
 	name := "run/" + id
 	all, _, err := r.store.HoldLeases(ctx, r.holder, []store.Lease{{Name: name}}, runLease)
 	return slices.ContainsFunc(all, func(l store.Lease) bool { return l.Name == name && l.Holder == r.holder }), err
 }
 
-// still refuses a run that was taken here, and then by another, too.
+// still refuses a run whose lease has passed to another process since this one took it.
 func (r *Runs) still(ctx context.Context, id string) error {
 	r.mu.Lock()
 	_, taken := r.taken[id]
@@ -147,7 +147,7 @@ func (r *Runs) still(ctx context.Context, id string) error {
 	return err
 }
 
-// release ends the lease of a run that was taken.
+// release ends the lease of a taken run.
 func (r *Runs) release(ctx context.Context, id string) error {
 	r.mu.Lock()
 	cancel := r.taken[id]
@@ -160,13 +160,13 @@ func (r *Runs) release(ctx context.Context, id string) error {
 	return r.store.ReturnLeases(ctx, r.holder, "run/"+id)
 }
 
-// near adds the nearest id to the error for a run that is not there.
+// near adds the most similar ID to the error for a run that does not exist.
 func (r *Runs) near(ctx context.Context, err error) error {
 	missing := (*v1.NotFoundError)(nil)
 	if !errors.As(err, &missing) {
 		return err
 	}
-	all, _ := r.store.ListRuns(ctx) // else there is no near one
+	all, _ := r.store.ListRuns(ctx) // without the list there is no similar ID
 	ids := make([]string, len(all))
 	for i := range all {
 		ids[i] = all[i].ID

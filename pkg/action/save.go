@@ -13,10 +13,10 @@ import (
 	"toolctl.dev/toolctl/pkg/executors"
 )
 
-// SaveDir is a folder into which the binary parts of results are written. Names of files cannot lead out of it.
+// SaveDir is a folder for the binary parts of results. Their names cannot lead out of the folder.
 type SaveDir struct{ root *os.Root }
 
-// OpenSaveDir makes the folder, so that nothing is called that could not be saved.
+// OpenSaveDir creates the folder before the call, so that a result that cannot be saved is not produced.
 func OpenSaveDir(path string) (*SaveDir, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, usagef("--save: %w", err)
@@ -63,7 +63,7 @@ func (d *SaveDir) Save(res v1.Result) (saved []SavedPart, err error) {
 	return saved, nil
 }
 
-// writeNew writes a file that is not there yet: name.png, else name-2.png and so on.
+// writeNew writes a new file: name.png, or name-2.png if that exists, and so on.
 func writeNew(dir *os.Root, name string, data []byte) (string, error) {
 	ext := path.Ext(name)
 	for n, try := 2, name; ; n, try = n+1, fmt.Sprintf("%s-%d%s", name[:len(name)-len(ext)], n, ext) {

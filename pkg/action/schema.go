@@ -19,12 +19,12 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// SchemaDiff says what the change of a JSON Schema means for those who rely on the old one.
+// SchemaDiff classifies the change of a JSON Schema for those who rely on the old one.
 type SchemaDiff struct {
-	// Old and New are files, or parts of them as FILE#POINTER; "-" is what Read returns for it.
+	// Old and New are files, or parts of files as FILE#POINTER; "-" is stdin.
 	Old, New string
 	As       diff.Direction
-	// Read reads at most limit bytes of a file, and one more of a larger one.
+	// Read returns the content of a file, or of stdin for "-". It may stop one byte after limit.
 	Read func(ctx context.Context, file string, limit int) ([]byte, error)
 }
 
@@ -71,8 +71,8 @@ func (d *SchemaDiff) read(ctx context.Context, name string) (json.RawMessage, er
 	return raw, isSchema(path, doc)
 }
 
-// isSchema refuses documents that hold schemas, but are none: all of their fields would be unknown
-// keywords, which refuse nothing.
+// isSchema refuses documents that contain schemas but are none: as a schema, they would have only unknown
+// keywords and accept everything.
 func isSchema(path string, doc any) error {
 	o, _ := doc.(map[string]any)
 	for _, key := range []string{"openapi", "swagger"} {
@@ -87,8 +87,8 @@ func isSchema(path string, doc any) error {
 	return nil
 }
 
-// schemaAt returns the part of a document that a JSON Pointer names (RFC 6901). Where the part refers
-// to others, it is the document with a reference to the part: the fields around are no keywords.
+// schemaAt returns the part of a document that a JSON Pointer (RFC 6901) names. If the part refers to others,
+// the result is the document with a reference to the part, because the references start at its root.
 func schemaAt(name string, doc any, pointer string) (json.RawMessage, error) {
 	text, err := url.PathUnescape(pointer)
 	if err != nil || text != "" && text[0] != '/' {

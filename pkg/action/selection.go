@@ -12,42 +12,42 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Selection says which objects of the files are applied or compared, and as which set.
+// Selection selects the objects of the files that are applied or compared, and names their set.
 type Selection struct {
-	// Set names the set. Default: the paths.
+	// Set is the name of the set. Default: the paths.
 	Set string
-	// Selector chooses objects by labels, such as team=pay,tier!=old. Default: all.
+	// Selector selects objects by labels, such as team=pay,tier!=old. Default: all.
 	Selector string
 	// Prune deletes objects of the set that the files no longer contain.
 	Prune bool
-	// AllowEmpty lets Prune delete the whole set when the files are gone or hold no objects.
+	// AllowEmpty allows Prune to delete the whole set when the files are missing or have no objects.
 	AllowEmpty bool
 	// TakeOver moves objects from other sets into this one.
 	TakeOver bool
 }
 
-// selected is what the files contain, and the store that it is applied to or compared with.
+// selected are the objects of the files, and the store to which they are applied or compared.
 type selected struct {
 	set      *manifest.Set
 	warnings []v1.Violation
 	store    store.Store
-	records  []store.Record // what the store has, for a comparison only
+	records  []store.Record // the contents of the store, only for a comparison
 	options  store.ApplyOptions
 	kept     keptObjects
 }
 
-// List returns the records of the store as they were when it was opened, for [plan.Lister].
+// List returns the records of the store at the time it was opened, for [plan.Lister].
 func (s *selected) List(context.Context, store.ListOptions) (store.List, error) {
 	return store.List{Records: s.records, Total: len(s.records)}, nil
 }
 
-// storeUse says how much of the store a verb needs.
+// storeUse is how a verb uses the store.
 type storeUse int
 
 const (
-	change  storeUse = iota // it is made when it does not exist
-	compare                 // one that does not exist is empty
-	without                 // the files are looked at on their own
+	change  storeUse = iota // the store is created if it does not exist
+	compare                 // a missing store counts as empty
+	without                 // only the files are checked
 )
 
 // read reads and checks the manifests and opens the store.
@@ -102,7 +102,7 @@ func (s Selection) read(ctx context.Context, c *Config, l storeUse) (_ *selected
 	if err := s.checkEmpty(c, in.set.Objects); err != nil {
 		return nil, err
 	}
-	if none { // it is made only now that there is something to put into it
+	if none { // created only now that there are objects for it
 		if l == change {
 			in.store, err = c.OpenStore(ctx, true)
 		} else {
@@ -137,8 +137,8 @@ func (s Selection) checkEmpty(c *Config, objects []v1.Object) error {
 	return nil
 }
 
-// dropPlaces lets go of the places of all fields, which stdin is read with: the store would be ten
-// times as large with them.
+// dropPlaces removes the positions of fields, which objects from stdin have: they would make the store ten
+// times as large.
 func dropPlaces(c *Config, objects []v1.Object) {
 	if !slices.Contains(c.Files, "-") {
 		return
@@ -150,10 +150,10 @@ func dropPlaces(c *Config, objects []v1.Object) {
 	}
 }
 
-// keptObjects are those that are not pruned because they ask for it.
+// keptObjects are the objects that are not pruned because of their annotation.
 type keptObjects map[v1.Key]bool
 
-// keep says which objects of the set stay although the manifests do not have them.
+// keep returns a function that reports which objects of the set stay although the manifests do not have them.
 func (k keptObjects) keep(set *manifest.Set, namespace string) func(store.Record) bool {
 	skipped := plan.Skipped(set.Skipped, namespace)
 	return func(r store.Record) bool {

@@ -39,7 +39,7 @@ func (w *Workspace) Status(ctx context.Context, items []registry.Item, states []
 	return all, nil
 }
 
-// stateOf returns what a server answered; nil when it was not asked.
+// stateOf returns the answer of a server; nil if it was not queried.
 func stateOf(states []mcp.ServerState, key v1.Key) *mcp.ServerState {
 	for i := range states {
 		if states[i].Key == key {
@@ -49,13 +49,13 @@ func stateOf(states []mcp.ServerState, key v1.Key) *mcp.ServerState {
 	return nil
 }
 
-// recordsOf reads the objects of items from the store; there is nothing to read without one.
+// recordsOf reads the objects of items from the store; without a store there are none.
 func recordsOf(ctx context.Context, s store.Store, items []registry.Item) (map[v1.Key]*store.Record, error) {
 	records := make(map[v1.Key]*store.Record, len(items))
 	if s == nil {
 		return records, nil
 	}
-	const few = 20 // objects that are faster read one by one
+	const few = 20 // up to this many objects, reading them one by one is faster
 	if len(items) > few {
 		list, err := s.List(ctx, store.ListOptions{})
 		for i := range list.Records {
@@ -77,8 +77,9 @@ func recordsOf(ctx context.Context, s store.Store, items []registry.Item) (map[v
 	return records, nil
 }
 
-// Look returns the status of objects now, and the states of the servers that it queries for that: those among
-// the objects, and those of tools among them. The error is a [v1.NotFoundError] when an object does not exist.
+// Look returns the present status of objects, and the states of the servers that it queries for that: the
+// servers among the objects, and those of tools among them. The error is a [v1.NotFoundError] if an object does
+// not exist.
 func (w *Workspace) Look(ctx context.Context, keys []v1.Key) (all map[v1.Key]v1.Status, states []mcp.ServerState, err error) {
 	w.Registry.Check(ctx)
 	var servers []v1.Key
@@ -107,7 +108,7 @@ func (w *Workspace) Look(ctx context.Context, keys []v1.Key) (all map[v1.Key]v1.
 	return all, states, err
 }
 
-// SetState is how a set of the store stands.
+// SetState is the state of a set in the store.
 type SetState struct {
 	Set      string    `json:"set"`
 	Revision int64     `json:"revision"`
@@ -115,15 +116,15 @@ type SetState struct {
 	Time     time.Time `json:"time"`
 	Objects  int       `json:"objects"`
 	Ready    int       `json:"ready"`
-	// Changed and Gone are the objects that something else than the set changed and removed.
+	// Changed and Gone are the objects that were changed or removed outside the set.
 	Changed []string `json:"changed"`
 	Gone    []string `json:"gone"`
-	// NotReady says of each object that is not ready why.
+	// NotReady has the reason for each object that is not ready.
 	NotReady map[string]string `json:"not_ready"`
 }
 
-// SetStates says how sets of the store stand to their newest revisions, and asks their servers. With an
-// error it returns the sets that were looked at before.
+// SetStates compares sets of the store with their newest revisions, and queries their servers. Beside an error,
+// it returns the sets before it.
 func (w *Workspace) SetStates(ctx context.Context, sets []store.Revision) (all []SetState, err error) {
 	for _, r := range sets {
 		newest, err := w.Store.Revisions(ctx, store.RevisionQuery{Set: r.Set, Newest: true})
@@ -166,11 +167,11 @@ func (w *Workspace) SetStates(ctx context.Context, sets []store.Revision) (all [
 	return all, nil
 }
 
-// Drifted reports whether something else than the set changed what it applied.
+// Drifted reports whether objects were changed or removed outside the set.
 func (s *SetState) Drifted() bool { return len(s.Changed)+len(s.Gone) > 0 }
 
-// Find queries the MCP servers that may offer the tool of a call, and has Found of the [Config] hear of one
-// that they offer.
+// Find queries the MCP servers that may offer the tool of a call, and passes a tool that they offer to Found of
+// the [Config].
 func (w *Workspace) Find(ctx context.Context, call v1.Call) (v1.Call, error) {
 	_, unknown := w.Registry.Lookup(call.Namespace, call.Tool)
 	call, err := w.Prepare(ctx, call)

@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/backends"
 )
 
-// OpenStore opens the store, which create makes when it is not there.
+// OpenStore opens the store, and creates it if create is set and it does not exist.
 func (c *Config) OpenStore(ctx context.Context, create bool) (store.Store, error) {
 	dsn, err := c.StoreDSN(create)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Config) withStore(ctx context.Context, create bool, do func(store.Store
 	return errors.Join(do(s), s.Close())
 }
 
-// withKept opens the store for a verb that is only about the store; with -f it fails and says notFiles.
+// withKept opens the store for a verb that is only about the store. With -f, it fails with the text notFiles.
 func (c *Config) withKept(ctx context.Context, notFiles string, do func(store.Store) error) error {
 	if err := c.noFiles(notFiles); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (c *Config) withKept(ctx context.Context, notFiles string, do func(store.St
 	return c.withStore(ctx, false, do)
 }
 
-// aboutStore is what most verbs that are about the store say of -f.
+// aboutStore is the text of withKept for most verbs.
 const aboutStore = "this is about the store, not about files"
 
 func (c *Config) noFiles(text string) error {
@@ -69,12 +69,12 @@ func (c *Config) noFiles(text string) error {
 	return nil
 }
 
-// StoreDir is the folder of the store of a folder.
+// StoreDir is the name of the folder with the store.
 const StoreDir = ".toolctl"
 
 const storeFile = "state.db"
 
-// StoreDSN says where the store is, or, with create, where it will be.
+// StoreDSN returns the address of the store, or with create the address for a new one.
 func (c *Config) StoreDSN(create bool) (string, error) {
 	if c.DSN != "" {
 		return c.DSN, nil
@@ -85,7 +85,7 @@ func (c *Config) StoreDSN(create bool) (string, error) {
 	return LocalStore(create)
 }
 
-// LocalStore is the store of the current folder, else of the nearest parent that has one.
+// LocalStore returns the path of the store of the current folder or the nearest parent that has one.
 func LocalStore(create bool) (string, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -105,8 +105,8 @@ func LocalStore(create bool) (string, error) {
 	return "", &UsageError{noStoreError{fmt.Errorf("no manifests: pass files with -f, or create a store with 'toolctl apply -f PATH' (no %s here or in a parent)", StoreDir)}}
 }
 
-// StoreFolder is the folder of the store, for what is kept beside it; "" when the store ends
-// with the process, or there is none.
+// StoreFolder returns the folder of the store, for files beside it; "" without a store, or if it ends with the
+// process.
 func (c *Config) StoreFolder() string {
 	dsn, err := c.StoreDSN(false)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c *Config) StoreFolder() string {
 	if dsn == ":memory:" || strings.HasPrefix(dsn, "memory:") {
 		return ""
 	}
-	if strings.Contains(dsn, "://") { // a database has no folder: they are where a file would be
+	if strings.Contains(dsn, "://") { // a database has no folder: use that of a local store
 		if dsn, err = LocalStore(true); err != nil {
 			return ""
 		}
@@ -128,17 +128,17 @@ func (c *Config) StoreFolder() string {
 	return filepath.Dir(dsn)
 }
 
-// emptyStore stands for a store that does not exist and is not to be made.
+// emptyStore replaces a store that does not exist and must not be created.
 func emptyStore(ctx context.Context) (store.Store, error) {
 	return backends.All().Open(ctx, "memory:", store.Options{Create: true})
 }
 
-// noStoreError says that the store does not exist. Other errors of opening it must not be taken for that.
+// noStoreError reports that the store does not exist. Other errors on opening it must not be mistaken for that.
 type noStoreError struct{ error }
 
 func missing(err error) bool { return errors.As(err, new(noStoreError)) }
 
-// Objects returns the objects that a store has.
+// Objects returns the objects in a store.
 func Objects(ctx context.Context, s store.Objects, o store.ListOptions) ([]v1.Object, error) {
 	list, err := s.List(ctx, o)
 	if err != nil {

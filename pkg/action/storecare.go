@@ -11,10 +11,10 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// CheckStore reads all of the store, and has the database check itself.
+// CheckStore reads the whole store, and makes the database check itself.
 type CheckStore struct{ *Config }
 
-// Run reads the store. What is damaged is a problem of the report, not an error.
+// Run checks the store. Damage is a problem in the report, not an error.
 func (c *CheckStore) Run(ctx context.Context) (r store.Report, err error) {
 	err = c.withKept(ctx, aboutStore, func(s store.Store) (err error) {
 		r, err = store.Check(ctx, s)
@@ -23,13 +23,13 @@ func (c *CheckStore) Run(ctx context.Context) (r store.Report, err error) {
 	return r, err
 }
 
-// BackupStore copies the store to a new file, while it is used.
+// BackupStore copies the store to a new file while it is in use.
 type BackupStore struct {
 	*Config
 	File string
 }
 
-// Run copies the store as it is at one moment.
+// Run copies the store as of one moment.
 func (b *BackupStore) Run(ctx context.Context) error {
 	return b.withKept(ctx, aboutStore, func(s store.Store) error {
 		from, ok := s.(store.Backuper)
@@ -44,10 +44,10 @@ func (b *BackupStore) Run(ctx context.Context) error {
 	})
 }
 
-// MigrateStore makes the store, or brings it to the version that this program needs.
+// MigrateStore creates the store, or upgrades it to the version that this program needs.
 type MigrateStore struct{ *Config }
 
-// Run opens the store, which does it.
+// Run opens the store, which migrates it.
 func (m *MigrateStore) Run(ctx context.Context) error {
 	if err := m.noFiles(aboutStore); err != nil {
 		return err
@@ -55,14 +55,14 @@ func (m *MigrateStore) Run(ctx context.Context) error {
 	return m.withStore(ctx, true, func(store.Store) error { return nil })
 }
 
-// CopyStore makes a new store a copy of another one.
+// CopyStore copies a store to a new store.
 type CopyStore struct {
 	*Config
 	// From and To are addresses of stores.
 	From, To string
 }
 
-// Run copies all or nothing, and returns what the new store holds.
+// Run copies everything or nothing, and returns the contents of the new store.
 func (c *CopyStore) Run(ctx context.Context) (r store.Report, err error) {
 	if err := c.noFiles(aboutStore); err != nil {
 		return r, err
@@ -72,7 +72,7 @@ func (c *CopyStore) Run(ctx context.Context) (r store.Report, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	// What is damaged would be copied as it is, and its loss be found when the old store is gone.
+	// A copy of a damaged store would hide the damage until the old store is gone.
 	fromShown, _ := store.Shown(c.From)
 	switch found, err := store.Check(ctx, from); {
 	case err != nil:
@@ -97,23 +97,23 @@ func (c *CopyStore) Run(ctx context.Context) (r store.Report, err error) {
 	return store.Check(ctx, to)
 }
 
-// roomy is the Config for what makes room, and so must have room: MaxStoreBytes does not count.
+// roomy returns a Config without MaxStoreBytes, for verbs that free space in a full store.
 func (c *Config) roomy() *Config {
 	all := *c
 	all.MaxStoreBytes = 0
 	return &all
 }
 
-// PruneAudit removes old lines of the audit.
+// PruneAudit deletes old audit records.
 type PruneAudit struct {
 	*Config
-	// Before is the time from which on lines are kept.
+	// Before is the time of the oldest record to keep.
 	Before time.Time
-	// DryRun removes nothing.
+	// DryRun deletes nothing.
 	DryRun bool
 }
 
-// Run removes the lines and adds one that says so.
+// Run deletes the records and adds one about that.
 func (p *PruneAudit) Run(ctx context.Context) (done store.AuditPrune, err error) {
 	err = (&Audit{Config: p.roomy()}).Run(ctx, func(s store.Store, _ store.AuditFilter) (err error) {
 		done, err = s.PruneAudit(ctx, store.PruneOptions{Before: p.Before, By: p.By, DryRun: p.DryRun})
@@ -122,16 +122,16 @@ func (p *PruneAudit) Run(ctx context.Context) (done store.AuditPrune, err error)
 	return done, err
 }
 
-// CompactStore gives the room that is free in the store back to the disk.
+// CompactStore returns free space in the store to the disk.
 type CompactStore struct {
 	*Config
-	// Retention removes older lines of the audit first. Default: none.
+	// Retention first deletes audit records older than this. Default: none.
 	Retention time.Duration
-	// Pruned is told of what was removed, before the rest is done.
+	// Pruned is called with the deleted records before the store is compacted.
 	Pruned func(store.AuditPrune)
 }
 
-// Compacted is how many bytes the store took before and takes now.
+// Compacted are the sizes of the store before and after, in bytes.
 type Compacted struct{ Before, After int64 }
 
 // Run compacts the store.

@@ -27,42 +27,44 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario/update"
 )
 
-// Suite plays the scenarios of files.
+// Suite runs the scenarios of files.
 type Suite struct {
 	*Config
 	// Paths are the files and folders.
 	Paths []string
-	// Only is a regular expression for the names of scenarios, and Selector chooses their labels; Shard is
-	// one part of those, as I/N. Default: all.
+	// Only is a regular expression for the names of scenarios, Selector selects their labels, and Shard selects
+	// one part of the result, as I/N. Default: all.
 	Only, Selector, Shard string
-	// Update writes what was observed into the expectations of calls that differ.
+	// Update writes the observed results into the expectations of calls that differ.
 	Update bool
 	// Live calls the real tools instead of mocks.
 	Live bool
-	// Timeout is that of one scenario. Parallel is how many are played at once; 0 is the number of processors.
+	// Timeout is the time limit of one scenario. Parallel is the number of scenarios that run at once; 0 means
+	// the number of processors.
 	Timeout          time.Duration
 	Parallel         int
 	FailFast, Strict bool
 	// Responses is a file of PromptKit's mock responses. Default: none.
 	Responses string
 	Judge     Judge
-	// Cover asks for the coverage, which has to be MinCoverage percent.
+	// Cover computes the coverage, which must reach MinCoverage percent.
 	Cover       bool
 	MinCoverage float64
-	// Report is the file that the report is left in for the console. Default: beside the store, where
-	// there is one.
+	// Report is the file for the report that the console shows. Default: a file beside the store, if there is
+	// one.
 	Report string
-	// Problems is told of violations that no scenario has, Begun of how many scenarios are played and returns
-	// what is told of each of them and of their end, and Updated of a file that Update changed, or not.
+	// Problems is called with violations outside of scenarios. Begun is called with the number of scenarios and
+	// returns functions that are called with each result and at the end. Updated is called for each file that
+	// Update has changed or failed to change.
 	Problems func([]v1.Violation)
 	Begun    func(scenarios int) (played func(scenario.Result), ended func())
 	Updated  func(file string, expectations int, err error)
 
 	has          func(*v1.Scenario) bool
-	part, shards int // of Shard, from 1; 0 is no shard
+	part, shards int // of Shard, from 1; 0 means no shard
 }
 
-// Judge chooses the model that judges assertions of the type llm_judge. Default: none.
+// Judge selects the model that judges assertions of the type llm_judge. Default: none.
 type Judge struct {
 	Model    string // as PROVIDER:MODEL
 	Script   string // file with the replies of a scripted judge
@@ -72,16 +74,16 @@ type Judge struct {
 // Tested is the result of a [Suite].
 type Tested struct {
 	*scenario.Report
-	// Coverage is nil unless it was asked for.
+	// Coverage is nil unless Cover is set.
 	Coverage *scenario.Coverage
-	// NotKept says why the report was not left where nobody asked for it.
+	// NotKept is the error of writing a report that was not requested.
 	NotKept error
 
 	set *manifest.Set
 	min float64
 }
 
-// Check reads the options that say which scenarios are played, and how.
+// Check checks the options.
 func (s *Suite) Check() error {
 	only, err := regexp.Compile(s.Only)
 	if err != nil {
@@ -116,7 +118,7 @@ func (s *Suite) Check() error {
 	return nil
 }
 
-// Run plays the scenarios, and plays them again when Update changed a file. One that does not pass is no
+// Run runs the scenarios, and runs them again when Update has changed a file. A scenario that fails is not an
 // error: see [Tested.Verdict].
 func (s *Suite) Run(ctx context.Context) (*Tested, error) {
 	if err := s.Check(); err != nil {
@@ -144,7 +146,7 @@ func (s *Suite) play(ctx context.Context) (*Tested, error) {
 	if o.Judge, err = s.judge(); err != nil {
 		return nil, err
 	}
-	if s.Judge.Script != "" { // its replies have an order
+	if s.Judge.Script != "" { // its replies have a fixed order
 		o.Parallel = 1
 	}
 	if s.Begun != nil {
@@ -159,7 +161,7 @@ func (s *Suite) play(ctx context.Context) (*Tested, error) {
 	return t, err
 }
 
-// playLive plays scenarios, with real executors when live is set.
+// playLive runs scenarios, with real executors if live is set.
 func (c *Config) playLive(ctx context.Context, live bool, t Test) (_ *scenario.Report, err error) {
 	if live {
 		var mu sync.Mutex // scenarios run side by side
@@ -188,7 +190,7 @@ func (c *Config) playLive(ctx context.Context, live bool, t Test) (_ *scenario.R
 	return t.Run(ctx)
 }
 
-// load reads the manifests and chooses the scenarios that are played.
+// load reads the manifests and selects the scenarios.
 func (s *Suite) load(ctx context.Context) (*manifest.Set, []*v1.Scenario, error) {
 	set, err := manifest.Load(ctx, s.Paths, s.manifests())
 	if err != nil {
@@ -211,7 +213,7 @@ func (s *Suite) load(ctx context.Context) (*manifest.Set, []*v1.Scenario, error)
 		chosen++
 	}
 	if s.Problems != nil {
-		s.Problems(slices.DeleteFunc(slices.Clone(set.Violations), func(v v1.Violation) bool { // those of the scenarios are in the report
+		s.Problems(slices.DeleteFunc(slices.Clone(set.Violations), func(v v1.Violation) bool { // the report has those of the scenarios
 			return v.IsWarning() || slices.ContainsFunc(scenarios, func(o *v1.Scenario) bool { return slices.Contains(o.Violations, v) })
 		}))
 	}
@@ -254,7 +256,7 @@ func (s *Suite) readResponses() (*scenario.Responses, error) {
 	return responses, nil
 }
 
-// judge makes the model that judges; nil when the options name none.
+// judge returns the model that judges; nil if the options name none.
 func (s *Suite) judge() (*scenario.Judge, error) {
 	provider, name, named := strings.Cut(s.Judge.Model, ":")
 	switch {
@@ -274,7 +276,7 @@ func (s *Suite) judge() (*scenario.Judge, error) {
 	return &scenario.Judge{Model: model, Name: name, MaxCalls: s.Judge.MaxCalls}, nil
 }
 
-// update writes what was observed into the expectations of the scenarios. It reports whether a file was
+// update writes the observed results into the expectations of the scenarios. It reports whether a file has
 // changed.
 func (s *Suite) update(r *scenario.Report) (changed bool) {
 	byFile := map[string][]*scenario.Result{}
@@ -293,13 +295,13 @@ func (s *Suite) update(r *scenario.Report) (changed bool) {
 	return changed
 }
 
-// keep leaves the report with its coverage for the console.
+// keep writes the report with its coverage for the console.
 func (s *Suite) keep(t *Tested) error {
 	at := s.Report
 	if at == "" {
 		dir := s.StoreFolder()
 		if info, err := os.Stat(dir); dir == "" || err != nil || !info.IsDir() {
-			return nil //nolint:nilerr // without that folder there is no store to keep it beside
+			return nil //nolint:nilerr // without that folder there is no store
 		}
 		at = filepath.Join(dir, report.KeptFile)
 	}
@@ -308,13 +310,13 @@ func (s *Suite) keep(t *Tested) error {
 		cov = scenario.Cover(t.set.Objects, t.Report)
 	}
 	err := report.Keep(at, &report.Kept{Time: time.Now().UTC().Truncate(time.Second), Paths: s.Paths, Report: t.Report, Coverage: cov})
-	if s.Report == "" { // nobody asked for it
+	if s.Report == "" { // the report was not requested
 		t.NotKept, err = err, nil
 	}
 	return err
 }
 
-// Verdict is an error that says what did not pass, if something did not.
+// Verdict returns an error if a scenario did not pass or the coverage is too low.
 func (t *Tested) Verdict() error {
 	switch {
 	case t.Invalid > 0:

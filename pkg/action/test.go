@@ -10,15 +10,15 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// Test plays scenarios over the objects of a set, with mocks unless Options.Live is set.
+// Test runs scenarios with the objects of a set, with mocks unless Options.Live is set.
 type Test struct {
 	Objects   []v1.Object
 	Scenarios []*v1.Scenario
-	// Options are those of [scenario.New], but for Mock and ToJSON.
+	// Options are the options of [scenario.New], except Mock and ToJSON.
 	Options scenario.Options
 }
 
-// Run plays the scenarios. One that does not pass is no error.
+// Run runs the scenarios. A scenario that fails is not an error.
 func (o Test) Run(ctx context.Context) (*scenario.Report, error) {
 	o.Options.Mock, o.Options.ToJSON = mockExecutor(), manifest.ToJSON
 	runner, err := scenario.New(o.Objects, o.Options)
@@ -28,7 +28,7 @@ func (o Test) Run(ctx context.Context) (*scenario.Report, error) {
 	return runner.Run(ctx, o.Scenarios), nil
 }
 
-// mockExecutor is the one that answers from manifests.
+// mockExecutor returns the executor that answers from manifests.
 func mockExecutor() registry.Executor {
 	for _, e := range executors.All(executors.Options{}) {
 		if e.Name() == v1.ModeMock {

@@ -16,21 +16,21 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// Validate is [Check] with a verdict, and with the environment variables that are not set.
+// Validate is [Check] with a verdict. It also reports unset environment variables.
 type Validate struct {
 	Check
-	// Only chooses the objects that are reported. Violations of no object are reported too: a file that
-	// cannot be read may hold any. Default: all objects.
+	// Only selects the objects to report. Violations outside of objects are reported too, because an unreadable
+	// file may contain any object. Default: all.
 	Only func(v1.Object) bool
-	// Path is the file or folder that is reported, as sources name it. Default: all that was read.
+	// Path is the file or folder to report. Default: everything.
 	Path string
-	// Strict makes warnings errors, but for variables that are not set.
+	// Strict treats warnings as errors, except those about unset variables.
 	Strict bool
-	// RequireEnv makes variables that are not set errors. Default: they are warnings.
+	// RequireEnv treats unset variables as errors. Default: they are warnings.
 	RequireEnv bool
 }
 
-// Validation is what validate found.
+// Validation is the result of [Validate].
 type Validation struct {
 	Valid      bool           `json:"valid"`
 	Files      int            `json:"files"`
@@ -39,11 +39,11 @@ type Validation struct {
 	Warnings   int            `json:"warnings"`
 	Violations []v1.Violation `json:"violations"`
 
-	// Strict counts the warnings that count as errors.
+	// Strict is the number of warnings that count as errors.
 	Strict int `json:"-"`
 }
 
-// Run loads and judges the manifests. What is wrong with them is in the Validation.
+// Run loads and checks the manifests. Their errors are in the Validation.
 func (o Validate) Run(ctx context.Context) (Validation, error) {
 	set, violations, err := o.Check.Run(ctx)
 	if err != nil {
@@ -78,14 +78,14 @@ func (o Validate) Run(ctx context.Context) (Validation, error) {
 	if o.Strict {
 		r.Strict = r.Warnings
 		if !o.RequireEnv {
-			r.Strict -= len(unset) // where manifests are checked the secrets seldom are
+			r.Strict -= len(unset) // where manifests are checked, secrets are seldom set
 		}
 	}
 	r.Valid = r.Errors+r.Strict == 0
 	return r, nil
 }
 
-// Within reports whether a place is in a file or folder; "." is every folder.
+// Within reports whether a position is in a file or folder; "." contains everything.
 func Within(path string, at v1.Source) bool {
 	return path == "." || at.File == path || strings.HasPrefix(at.File, path+string(filepath.Separator))
 }
@@ -101,8 +101,8 @@ func countFiles(objects []v1.Object, violations []v1.Violation) int {
 	return len(files)
 }
 
-// violationsOf returns those of the objects that has takes, and those of no object. An object goes on
-// until the next one of its file.
+// violationsOf returns the violations of the objects for which has is true, and those outside of objects. An
+// object extends to the next one in its file.
 func violationsOf(violations []v1.Violation, objects []v1.Object, has func(v1.Object) bool) []v1.Violation {
 	return slices.DeleteFunc(violations, func(f v1.Violation) bool {
 		var of v1.Object
@@ -116,7 +116,7 @@ func violationsOf(violations []v1.Violation, objects []v1.Object, has func(v1.Ob
 	})
 }
 
-// unset returns what the manifests read from the environment and is not set.
+// unset returns the environment variables that the manifests read and that are not set.
 func (o Validate) unset(objects []v1.Object) []v1.Violation {
 	all := onePerVariable(Unset(objects, o.Options.Env))
 	if !o.RequireEnv {
@@ -127,8 +127,8 @@ func (o Validate) unset(objects []v1.Object) []v1.Violation {
 	return all
 }
 
-// onePerVariable leaves the first violation of each variable that is not set, with the places of
-// the others in its message.
+// onePerVariable keeps the first violation for each unset variable, and adds the other positions to its
+// message.
 func onePerVariable(all []v1.Violation) []v1.Violation {
 	const most = 5
 	manifest.SortViolations(all)
@@ -153,7 +153,7 @@ func onePerVariable(all []v1.Violation) []v1.Violation {
 	return out
 }
 
-// Unset returns what objects read from the environment and env does not have. Default of env: os.LookupEnv.
+// Unset returns the variables that objects read and env does not have. Default of env: os.LookupEnv.
 func Unset(objects []v1.Object, env func(string) (string, bool)) []v1.Violation {
 	if env == nil {
 		env = os.LookupEnv
@@ -181,5 +181,5 @@ func Unset(objects []v1.Object, env func(string) (string, bool)) []v1.Violation 
 			all = append(all, mcp.Unset(x, env, nil)...)
 		}
 	}
-	return slices.DeleteFunc(all, func(f v1.Violation) bool { return f.Forbidden }) // which the check has found
+	return slices.DeleteFunc(all, func(f v1.Violation) bool { return f.Forbidden }) // the check reports those
 }

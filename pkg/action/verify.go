@@ -16,24 +16,24 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// Verify makes the calls that tools have as spec.examples, and compares what comes back.
+// Verify makes the calls in spec.examples of tools and compares the results.
 type Verify struct {
 	*Config
 	Tools
 	// Live calls the real tools instead of mocks, and compares their servers with the lock.
 	Live bool
-	// Timeout is for the examples of one tool. Default: those of the tools.
+	// Timeout is the time limit for the examples of one tool. Default: the timeouts of the tools.
 	Timeout time.Duration
 }
 
 // Verified is the result of a [Verify].
 type Verified struct {
 	*scenario.Report
-	// Drift is what servers say otherwise than the lock.
+	// Drift are the differences of servers from the lock.
 	Drift []lock.Drift
 }
 
-// Run makes the calls. What drifted is no error: see [Verified.Verdict].
+// Run makes the calls. Drift is not an error: see [Verified.Verdict].
 func (v *Verify) Run(ctx context.Context) (r *Verified, err error) {
 	err = v.with(ctx, v.Config, "spec.examples", func(t *v1.Tool) bool { return len(t.Spec.Examples) > 0 }, func(w *Workspace, tools []*v1.Tool) error {
 		if err := v.placeFields(ctx, tools); err != nil {
@@ -57,7 +57,7 @@ func (v *Verify) Run(ctx context.Context) (r *Verified, err error) {
 	return r, err
 }
 
-// Verdict is an error that says what drifted, if something did.
+// Verdict returns an error if something drifted.
 func (r *Verified) Verdict() error {
 	switch {
 	case r.Failed+r.Invalid > 0:
@@ -68,8 +68,8 @@ func (r *Verified) Verdict() error {
 	return nil
 }
 
-// placeFields gives tools the places of their fields, so that a difference names the
-// line of the example. What comes from the store has none.
+// placeFields gives tools of files the positions of their fields, so that a difference names the line of the
+// example.
 func (v *Verify) placeFields(ctx context.Context, tools []*v1.Tool) error {
 	if len(v.Files) == 0 || slices.Contains(v.Files, "-") {
 		return nil
@@ -90,8 +90,7 @@ func (v *Verify) placeFields(ctx context.Context, tools []*v1.Tool) error {
 	return nil
 }
 
-// lockDrift says what the MCP servers of the tools say otherwise than the lock; there
-// is nothing to say without a lock.
+// lockDrift compares the MCP servers of the tools with the lock, if there is one.
 func lockDrift(ctx context.Context, w *Workspace, tools []*v1.Tool) ([]lock.Drift, error) {
 	var keys []v1.Key
 	for _, t := range tools {
@@ -113,19 +112,19 @@ func lockDrift(ctx context.Context, w *Workspace, tools []*v1.Tool) ([]lock.Drif
 	if err != nil {
 		return nil, err
 	}
-	now, _ := LockServers(w.Discover(ctx, keys...)) // a server that is not ready has failed its examples
+	now, _ := LockServers(w.Discover(ctx, keys...)) // the examples of a server that is not ready have failed
 	return old.Drift(now), nil
 }
 
-// Tools chooses tools of a workspace.
+// Tools selects tools of a workspace.
 type Tools struct {
-	// Names are the tools, each of which has to be ready. Default: all that the verb can use.
+	// Names are the tools, which must be ready. Default: all that the verb can use.
 	Names    []string
 	Selector string
 }
 
-// with opens a workspace for do, with the tools that are named, else with all for which has is true, which
-// what says in words.
+// with opens a workspace and calls do with the named tools, or with all tools for which has is true; what
+// describes those for messages.
 func (q *Tools) with(ctx context.Context, c *Config, what string, has func(*v1.Tool) bool, do func(*Workspace, []*v1.Tool) error) error {
 	labels, err := Labeled(q.Selector)
 	if err != nil {
@@ -162,15 +161,15 @@ func (q *Tools) with(ctx context.Context, c *Config, what string, has func(*v1.T
 	})
 }
 
-// Mock makes results that fit the output schemas of tools.
+// Mock generates results that match the output schemas of tools.
 type Mock struct {
 	*Config
 	Tools
-	// Seed makes the same results again.
+	// Seed makes the results reproducible.
 	Seed int64
 }
 
-// Run makes the results, by the names by which scenarios know the tools.
+// Run returns the results by the names of the tools in scenarios.
 func (m *Mock) Run(ctx context.Context) (map[string]v1.MockResponse, error) {
 	mocks := map[string]v1.MockResponse{}
 	return mocks, m.with(ctx, m.Config, "an output_schema", func(t *v1.Tool) bool { return len(t.Spec.OutputSchema) > 0 }, func(_ *Workspace, tools []*v1.Tool) error {

@@ -16,10 +16,10 @@ import (
 // Condition is a status of a condition type, such as Ready=True.
 type Condition struct{ Type, Status string }
 
-// Ready is the condition of objects that can be used; an MCP server is asked.
+// Ready is the condition of usable objects. MCP servers are queried for it.
 var Ready = Condition{v1.ConditionReady, v1.ConditionTrue}
 
-// String is the condition as messages name it.
+// String returns the condition as messages name it.
 func (c Condition) String() string {
 	if c == Ready {
 		return "ready"
@@ -30,24 +30,24 @@ func (c Condition) String() string {
 // Wait waits until objects have a condition.
 type Wait struct {
 	*Config
-	// Keys are the objects. Default: those of Requests.
+	// Keys are the objects. Default: the objects of Requests.
 	Keys []v1.Key
-	// Requests name objects, or kinds of which Selector chooses the objects. Default: all objects.
+	// Requests name objects, or kinds from which Selector selects objects. Default: all objects.
 	Requests []Request
 	Selector string
-	// Condition is waited for. Default: [Ready].
+	// Condition is the condition to wait for. Default: [Ready].
 	Condition Condition
 	Timeout   time.Duration
-	// Met is told of each object that has the condition.
+	// Met is called with each object that has the condition.
 	Met func(v1.Key)
 }
 
-// NotReadyError says which objects were not as they should be when time ran out.
+// NotReadyError has the reason for each object that did not have the condition at the timeout.
 type NotReadyError struct{ Reasons []string }
 
 func (e *NotReadyError) Error() string { return strings.Join(e.Reasons, "\n") }
 
-// Run waits. When time runs out the error is a [NotReadyError].
+// Run waits. After the timeout, the error is a [NotReadyError].
 func (w *Wait) Run(ctx context.Context) error {
 	want := cmp.Or(w.Condition, Ready)
 	keys := w.Keys
@@ -89,7 +89,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// find returns the objects that are waited for. One that can never be ready is an error.
+// find returns the objects to wait for. An object that can never be ready is an error.
 func (w *Wait) find(ctx context.Context) (keys []v1.Key, err error) {
 	has, err := Labeled(w.Selector)
 	if err != nil {
@@ -120,7 +120,7 @@ func (w *Wait) find(ctx context.Context) (keys []v1.Key, err error) {
 		}
 		for _, name := range r.Names {
 			if r.Kind == v1.KindTool {
-				_, _ = ws.Prepare(ctx, v1.Call{Tool: name, Namespace: w.Namespace}) // what does not exist, Get says
+				_, _ = ws.Prepare(ctx, v1.Call{Tool: name, Namespace: w.Namespace}) // Get reports a missing tool
 			}
 			it, err := ws.Registry.Get(r.Kind, w.Namespace, name)
 			if err != nil {
@@ -138,8 +138,8 @@ func (w *Wait) find(ctx context.Context) (keys []v1.Key, err error) {
 	return keys, nil
 }
 
-// round looks at objects once and returns those that do not have the condition yet, with the
-// reasons. Servers are asked with new sessions each time, which know of no back-off.
+// round checks objects once and returns those that do not have the condition yet, with the reasons. It uses new
+// sessions for servers each time, which have no back-off.
 func (w *Wait) round(ctx context.Context, keys []v1.Key, want Condition, reasons map[v1.Key]string) (still []v1.Key, err error) {
 	ws, err := w.Open(ctx)
 	if err != nil {
@@ -159,7 +159,7 @@ func (w *Wait) round(ctx context.Context, keys []v1.Key, want Condition, reasons
 			}
 			continue
 		}
-		if reasons[k] == "" || ctx.Err() == nil { // the last one may only say that time ran out
+		if reasons[k] == "" || ctx.Err() == nil { // at the timeout, the last reason may only be the timeout
 			reasons[k] = cmp.Or(c.Message, "status unknown")
 			if state := stateOf(states, k); state != nil && !state.Ready && want.Type == v1.ConditionReady {
 				reasons[k] = clip.Line(inspect.Show(state.Why()))
@@ -170,5 +170,5 @@ func (w *Wait) round(ctx context.Context, keys []v1.Key, want Condition, reasons
 	return still, nil
 }
 
-// ObjectName is an object as messages name it: tool/NAME.
+// ObjectName is the name of an object in messages: tool/NAME.
 func ObjectName(k v1.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name }

@@ -12,17 +12,17 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Workspace is a gateway over the files of a [Config], else over its store.
+// Workspace is a gateway over the files of a [Config], or over its store.
 type Workspace struct {
 	*gateway.Gateway
 	Registry *registry.Registry
-	// Store is nil when there is none.
+	// Store is nil if the workspace has none.
 	Store store.Store
-	// Source is where the manifests are.
+	// Source is the source of the manifests.
 	Source gateway.Source
-	// LockFile is that of the options.
+	// LockFile is the lock file of the options.
 	LockFile string
-	// OfFiles says that the manifests are files, and that Store does not have them.
+	// OfFiles reports whether the manifests are files, so that Store does not have them.
 	OfFiles bool
 
 	config *Config
@@ -60,7 +60,7 @@ func (c *Config) Open(ctx context.Context, changes ...func(*gateway.Options)) (_
 	return w, nil
 }
 
-// within opens the workspace for do, and closes it.
+// within opens the workspace for do and closes it.
 func (c *Config) within(ctx context.Context, do func(*Workspace) error, changes ...func(*gateway.Options)) error {
 	w, err := c.Open(ctx, changes...)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *Config) within(ctx context.Context, do func(*Workspace) error, changes 
 	return errors.Join(do(w), w.Close())
 }
 
-// ask queries MCP servers for what they offer, all of the namespace by default, and has Asked hear the answers.
+// ask queries MCP servers, by default all of the namespace, and passes their answers to Asked of the [Config].
 func (w *Workspace) ask(ctx context.Context, keys ...v1.Key) []mcp.ServerState {
 	if len(keys) == 0 {
 		if keys = w.Servers(w.config.Namespace); len(keys) == 0 {
@@ -95,8 +95,7 @@ func (c *Config) source(s store.Store) gateway.Source {
 	return files{gateway.Files(o, c.Files...), c.Files}
 }
 
-// files is a source that options name: when there is nothing to read, that is wrong usage. So is a
-// pipe, a device or a socket.
+// files is the source of the files in the options. Missing files, pipes, devices and sockets are wrong usage.
 type files struct {
 	gateway.Source
 	paths []string
@@ -122,7 +121,7 @@ func (w *Workspace) Close() error {
 	return err
 }
 
-// Kept is the store that has the manifests; nil when they are files.
+// Kept returns the store with the manifests; nil if they are files.
 func (w *Workspace) Kept() store.Store {
 	if w.OfFiles {
 		return nil

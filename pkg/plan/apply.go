@@ -10,10 +10,9 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// StaleError says why a plan is not carried out: what of it is no longer so. Nothing was
-// changed.
+// StaleError reports that a plan was not applied, because manifests or objects in it have changed.
 type StaleError struct {
-	// Conflicts is a sentence for each object.
+	// Conflicts has one sentence for each change.
 	Conflicts []string
 }
 
@@ -21,7 +20,7 @@ func (e *StaleError) Error() string {
 	return "the plan is out of date, and nothing was applied:\n  " + strings.Join(e.Conflicts, "\n  ") + "\nmake a new one with 'toolctl diff -o plan'"
 }
 
-// Others is what the apply does with objects of other sets.
+// Others selects how the apply treats objects of other sets.
 func (p *Plan) Others() store.Others {
 	switch {
 	case p.TakeOver:
@@ -32,10 +31,9 @@ func (p *Plan) Others() store.Others {
 	return store.LeaveOthers
 }
 
-// Apply carries out the plan: what it touches, and no more. When a manifest or an object of
-// the store is not as it was when the plan was made, nothing is changed, and the error is a
-// *[StaleError] that names each. objects are the manifests as they are; By, Command and
-// DryRun of the options count.
+// Apply makes exactly the changes of the plan. If a manifest or an object of the store has changed since the
+// plan was made, nothing changes, and the error is a *[StaleError] that names each. objects are the present
+// manifests; of the options, By, Command and DryRun count.
 func (p *Plan) Apply(ctx context.Context, st store.Store, objects []v1.Object, opts store.ApplyOptions) ([]store.Change, error) {
 	given := make(map[v1.Key]v1.Object, len(objects))
 	for _, o := range objects {
@@ -80,7 +78,7 @@ func (p *Plan) Apply(ctx context.Context, st store.Store, objects []v1.Object, o
 	opts.Prune = len(prune) > 0
 	opts.Keep = func(r store.Record) bool { return !prune[r.Key()] }
 	changes, err := st.Apply(ctx, touched, opts)
-	if _, ok := errors.AsType[*store.ConflictError](err); ok { // between the check and now
+	if _, ok := errors.AsType[*store.ConflictError](err); ok { // changed since the check
 		for _, text := range strings.Split(err.Error(), "\n") {
 			stale.Conflicts = append(stale.Conflicts, strings.TrimPrefix(text, "apply: "))
 		}
@@ -89,7 +87,7 @@ func (p *Plan) Apply(ctx context.Context, st store.Store, objects []v1.Object, o
 	return changes, err
 }
 
-// checkStored notes what of a step is no longer so in the store.
+// checkStored records how an object of the store differs from a step.
 func (p *Plan) checkStored(ctx context.Context, st store.Store, s *Step, note func(v1.Key, string, ...any)) error {
 	key := s.key()
 	r, err := st.Get(ctx, key)

@@ -1,5 +1,5 @@
-// Package plan says what an apply of manifests would change in a store, and carries out
-// what was said, or nothing when something of it is no longer so.
+// Package plan lists the changes that an apply of manifests would make in a store, and later makes exactly
+// those, or none if a manifest or an object has changed in between.
 //
 //	changes, err := st.Apply(ctx, objects, opts) // with opts.DryRun
 //	report, err := plan.Compare(ctx, st, objects, changes)
@@ -7,8 +7,8 @@
 //	...
 //	changes, err := p.Apply(ctx, st, objects, store.ApplyOptions{})
 //
-// A plan holds no manifest, and so no secret of one: it has the digest of each object that it
-// touches, as it is to become and as the store had it.
+// A plan contains no manifests, and so none of their secrets: it has the digest of each object before and
+// after the change.
 package plan
 
 import (
@@ -31,54 +31,53 @@ import (
 // Version is the version of the format of a [Plan].
 const Version = 1
 
-// Plan is what an apply is going to do.
+// Plan is the list of changes that an apply will make.
 type Plan struct {
 	Version int       `json:"plan"`
 	Created time.Time `json:"created"`
-	// Files, Namespace and Selector say which manifests it was made of; Overlays are those of Files that
-	// are built.
+	// Files, Namespace and Selector select the manifests of the plan; Overlays are the Files that are built.
 	Files     []string `json:"files"`
 	Overlays  []string `json:"overlays,omitempty"`
 	Namespace string   `json:"namespace,omitempty"`
 	Selector  string   `json:"selector,omitempty"`
-	// Set is the set of the apply; Named says that it was named, and is not the paths.
+	// Set is the set of the apply; Named reports that --set named it, and not the paths.
 	Set   string `json:"set"`
 	Named bool   `json:"set_named,omitempty"`
 	// TakeOver and Prune are as for apply.
 	TakeOver bool `json:"take_over,omitempty"`
 	Prune    bool `json:"prune,omitempty"`
-	// Steps are the objects that it touches.
+	// Steps are the changed objects.
 	Steps []Step `json:"steps"`
-	// Report says for people what changes.
+	// Report describes the changes for people.
 	diff.Report
 }
 
-// Step is what becomes of one object.
+// Step is the change of one object.
 type Step struct {
 	Action    store.Action `json:"action"`
 	Kind      string       `json:"kind"`
 	Namespace string       `json:"namespace"`
 	Name      string       `json:"name"`
-	// ResourceVersion and Was are the version and the digest in the store; absent when the
-	// store did not have it.
+	// ResourceVersion and Was are the version and the digest in the store; absent if the store does not have
+	// the object.
 	ResourceVersion int64  `json:"resource_version,omitempty"`
 	Was             string `json:"was,omitempty"`
-	// Set is the set that it belonged to.
+	// Set is the set that the object belonged to.
 	Set string `json:"set,omitempty"`
-	// Becomes is the digest of the manifest; absent when the object is pruned.
+	// Becomes is the digest of the manifest; absent if the object is pruned.
 	Becomes string `json:"becomes,omitempty"`
 }
 
 func (s *Step) key() v1.Key { return v1.Key{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name} }
 
-// Lister is the part of a store that says what it has; a caller that has listed all of it may
-// give that instead.
+// Lister is the part of a store that lists its objects. A caller that has already listed them may pass that
+// list.
 type Lister interface {
 	List(ctx context.Context, opts store.ListOptions) (store.List, error)
 }
 
-// Compare says what the changes of a dry run mean. The tools and policies of the store and
-// of the objects stand around them.
+// Compare classifies the changes of a dry run, with the tools and policies of the store and of the objects as
+// their surroundings.
 func Compare(ctx context.Context, st Lister, objects []v1.Object, changes []store.Change) (*diff.Report, error) {
 	list, err := st.List(ctx, store.ListOptions{})
 	if err != nil {
@@ -117,7 +116,7 @@ func Compare(ctx context.Context, st Lister, objects []v1.Object, changes []stor
 	return r, err
 }
 
-// Overridden adds the objects to a report of which overrides of the store make something else served.
+// Overridden adds the overrides of the store to a report, for objects whose served text they replace.
 func Overridden(ctx context.Context, st store.Overrides, objects []v1.Object, report *diff.Report) error {
 	all, err := st.Overrides(ctx)
 	if err != nil {
@@ -138,7 +137,7 @@ func Overridden(ctx context.Context, st store.Overrides, objects []v1.Object, re
 	return nil
 }
 
-// Left returns what belongs to a set and is not among its objects any more.
+// Left returns the objects of the store that belong to a set and are not among its objects any longer.
 func Left(ctx context.Context, st Lister, set string, objects []v1.Object) ([]v1.Key, error) {
 	list, err := st.List(ctx, store.ListOptions{Set: set})
 	if err != nil {
@@ -157,7 +156,7 @@ func Left(ctx context.Context, st Lister, set string, objects []v1.Object) ([]v1
 	return left, nil
 }
 
-// New makes a plan of the changes of a dry run. The caller fills in what it was made of.
+// New returns a plan of the changes of a dry run. The caller fills in the files and the selection.
 func New(report *diff.Report, changes []store.Change) (*Plan, error) {
 	p := &Plan{Version: Version, Created: time.Now().UTC().Truncate(time.Second), Steps: []Step{}, Report: *report}
 	for _, c := range changes {
@@ -188,15 +187,15 @@ func New(report *diff.Report, changes []store.Change) (*Plan, error) {
 	return p, nil
 }
 
-// PruneAnnotation keeps an object in its set and in the store, with the value "disabled".
+// PruneAnnotation, with the value "disabled", keeps an object in its set and in the store.
 const PruneAnnotation = "toolctl.dev/prune"
 
-// KeepsObject reports whether an object asks not to be pruned.
+// KeepsObject reports whether an object has the annotation that prevents pruning.
 func KeepsObject(r store.Record) bool {
 	return r.Object.Head().Metadata.Annotations[PruneAnnotation] == "disabled"
 }
 
-// maxPlan is the length of the longest plan that is read.
+// maxPlan limits a plan, in bytes.
 const maxPlan = 256 << 20
 
 // Read reads a plan.
@@ -223,8 +222,8 @@ func Read(in io.Reader) (*Plan, error) {
 	return p, nil
 }
 
-// Digest is the same for objects that mean the same: the place of a manifest, its comments
-// and the order of its keys do not count.
+// Digest returns the digest of an object. The place of the manifest, its comments and the order of its keys do
+// not count.
 func Digest(o v1.Object) (string, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {
@@ -237,7 +236,7 @@ func Digest(o v1.Object) (string, error) {
 		return "", err
 	}
 	h := o.Head()
-	text, err := jsontext.Marshal(map[string]any{ // keys come out sorted
+	text, err := jsontext.Marshal(map[string]any{ // json sorts the keys
 		"apiVersion": h.APIVersion, "kind": h.Kind, "namespace": h.Namespace(), "name": h.Metadata.Name,
 		"labels": noEmpty(h.Metadata.Labels), "annotations": noEmpty(h.Metadata.Annotations), "spec": doc["spec"], "files": h.Files,
 	})

@@ -8,9 +8,9 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Reconcile makes a set of the store hold the objects and no others: it plans, and carries out
-// that plan or nothing. When the set is as it should be, and of the commit of the options,
-// nothing is written: the report is nil, and the changes say so.
+// Reconcile makes a set of the store equal to the objects: it plans, and applies that plan or nothing. If the
+// set is already equal and has the commit of the options, it writes nothing: the report is nil, and the changes
+// are all unchanged.
 func Reconcile(ctx context.Context, st store.Store, objects []v1.Object, opts store.ApplyOptions) (*diff.Report, []store.Change, error) {
 	dry := opts
 	dry.DryRun, dry.Prune = true, true
@@ -43,7 +43,7 @@ func Reconcile(ctx context.Context, st store.Store, objects []v1.Object, opts st
 	return report, changes, err
 }
 
-// expected is what the store had of each object when the changes were planned.
+// expected returns the versions that the objects had in the store when the changes were planned.
 func expected(changes []store.Change) map[v1.Key]int64 {
 	expect := make(map[v1.Key]int64, len(changes))
 	for _, c := range changes {

@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// SetName names a set by the paths of its manifests: absolute, sorted, each once, a line for each; "-"
-// stays as it is.
+// SetName returns the name of a set from the paths of its manifests: absolute, sorted and without duplicates,
+// one per line; "-" stays as it is.
 func SetName(paths []string) (string, error) {
 	var abs []string
 	for _, f := range paths {
@@ -28,9 +28,10 @@ func SetName(paths []string) (string, error) {
 	return strings.Join(slices.Compact(abs), "\n"), nil
 }
 
-// Skipped says which applied objects manifests may hold in a document that was skipped, and so are not to be
-// pruned: one of the same name, or any of a file of which a part does not say what it is, or of a folder that was not read. An object
-// without a namespace may be in the one given, too. It returns nil when nothing was skipped.
+// Skipped returns a function that reports whether a skipped document may contain an applied object, which then
+// must not be pruned: an object of the same name, or any object of a file with an unidentified part, or of a
+// folder that was not read. An object without a namespace may be in the given one. It returns nil if nothing
+// was skipped.
 func Skipped(skipped []manifest.Skipped, namespace string) func(store.Record) bool {
 	if len(skipped) == 0 {
 		return nil
@@ -48,7 +49,7 @@ func Skipped(skipped []manifest.Skipped, namespace string) func(store.Record) bo
 		if keys[r.Key()] {
 			return true
 		}
-		for file := r.Object.Head().Source.File; ; file = filepath.Dir(file) { // a folder may have been skipped
+		for file := r.Object.Head().Source.File; ; file = filepath.Dir(file) { // a parent folder may have been skipped
 			if files[file] {
 				return true
 			}

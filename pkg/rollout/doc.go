@@ -1,11 +1,9 @@
-// Package rollout says how the sets of a store stand, and takes a set back to an earlier
-// revision.
+// Package rollout compares the sets of a store with their revisions, and takes a set back to an earlier one.
 //
 //	u, err := rollout.NewUndo(ctx, st, "payments", 0, rollout.Options{By: "ann"})
 //	...
 //	changes, err := u.Apply(ctx, st)
 //
-// A revision is written by each apply of a set, see [store.Revisions]. What changes an object
-// without applying its set, such as an edit or a delete, makes the set drift from its newest
-// revision until the next apply.
+// Each apply of a set writes a revision, see [store.Revisions]. A change of an object by other means, such as
+// an edit or a delete, makes the set drift from its newest revision until the next apply.
 package rollout

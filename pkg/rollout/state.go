@@ -8,10 +8,10 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Name is a set as one line: one that is named by several paths has a line for each.
+// Name returns the name of a set on one line; a set named by several paths has one line for each.
 func Name(set string) string { return strings.ReplaceAll(set, "\n", ", ") }
 
-// ObjectName is an object as one line: tool/NAME, with its namespace where that is not the default.
+// ObjectName returns the name of an object: tool/NAME, with the namespace unless it is the default.
 func ObjectName(k v1.Key) string {
 	name := strings.ToLower(k.Kind) + "/" + k.Name
 	if k.Namespace != v1.DefaultNamespace {
@@ -20,13 +20,13 @@ func ObjectName(k v1.Key) string {
 	return name
 }
 
-// State is how a set stands to its newest revision.
+// State compares a set with its newest revision.
 type State struct {
 	Revision store.Revision
-	// Members are the objects that belong to the set now.
+	// Members are the objects that now belong to the set.
 	Members []store.Record
-	// Changed are those of them that something else changed since the revision, and Gone what
-	// it had and no longer belongs to the set.
+	// Changed are the members that were changed outside the set since the revision, and Gone the objects that
+	// no longer belong to the set.
 	Changed, Gone []v1.Key
 }
 
@@ -45,7 +45,7 @@ func Inspect(ctx context.Context, st store.Store, newest store.Revision) (*State
 			s.Changed = append(s.Changed, r.Key())
 		}
 	}
-	if len(s.Members) == newest.Objects && s.Changed == nil { // nothing enters a set but by its applies
+	if len(s.Members) == newest.Objects && s.Changed == nil { // only applies add objects to a set
 		return s, nil
 	}
 	had, err := st.RevisionObjects(ctx, newest.Set, newest.Number)

@@ -12,34 +12,33 @@ import (
 
 // Options change what an [Undo] does.
 type Options struct {
-	// By is who asks for it.
+	// By is the name of the person or program that undoes.
 	By string
-	// TakeOver takes objects back that belong to other sets by now. Default: they are refused.
+	// TakeOver takes back objects that now belong to other sets. Default: they are refused.
 	TakeOver bool
-	// Force undoes what was changed by something else than the set, too. Default: it is a
-	// *[ConflictError].
+	// Force also undoes changes made outside the set. Default: such a change is a *[ConflictError].
 	Force bool
-	// History is how many earlier revisions are kept; see [store.ApplyOptions].
+	// History is the number of earlier revisions to keep; see [store.ApplyOptions].
 	History int
 }
 
 // Undo applies the manifests of an earlier revision of a set again.
 type Undo struct {
-	// From is the newest revision of the set, To the one whose manifests are applied.
+	// From is the newest revision of the set, To the one to go back to.
 	From, To store.Revision
-	// Objects are those manifests.
+	// Objects are the manifests of To.
 	Objects []v1.Object
-	// Changes are what the undo changes.
+	// Changes are the changes of the undo.
 	Changes []store.Change
 
 	options store.ApplyOptions
 }
 
-// ConflictError says that an undo would undo what something else than the set changed.
+// ConflictError reports that an undo would revert changes made outside the set.
 type ConflictError struct {
 	Set      string
 	Revision int64
-	// Conflicts is a sentence for each object.
+	// Conflicts has one sentence for each object.
 	Conflicts []string
 }
 
@@ -47,7 +46,7 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("set %q is not as revision %d applied it, and nothing was undone:\n  %s", Name(e.Set), e.Revision, strings.Join(e.Conflicts, "\n  "))
 }
 
-// NoEarlierError says that a set has no revision to go back to.
+// NoEarlierError reports that a set has no earlier revision with other manifests.
 type NoEarlierError struct {
 	Set      string
 	Revision int64
@@ -57,8 +56,8 @@ func (e *NoEarlierError) Error() string {
 	return fmt.Sprintf("set %q has no revision before %d with other manifests", Name(e.Set), e.Revision)
 }
 
-// NewUndo plans an undo, and changes nothing. Without a number it is to the newest revision
-// whose manifests are others than those of the last.
+// NewUndo plans an undo and changes nothing. Without a number, it takes the newest revision with other
+// manifests.
 func NewUndo(ctx context.Context, st store.Store, set string, number int64, o Options) (*Undo, error) {
 	revisions, err := st.Revisions(ctx, store.RevisionQuery{Set: set})
 	if err != nil {
@@ -122,13 +121,13 @@ func (u *Undo) Needed() bool {
 	return false
 }
 
-// Apply carries out the undo, all of it or, when an object was changed meanwhile, nothing;
-// then the error holds a *[store.ConflictError] for each.
+// Apply makes the changes of the undo, or none if an object has changed in the meantime; then the error holds a
+// *[store.ConflictError] for each.
 func (u *Undo) Apply(ctx context.Context, st store.Store) ([]store.Change, error) {
 	return st.Apply(ctx, u.Objects, u.options)
 }
 
-// conflicts names what the undo would change and something else has changed already.
+// conflicts lists the changes of the undo to objects that were changed outside the set.
 func (u *Undo) conflicts(ctx context.Context, st store.Store) error {
 	state, err := Inspect(ctx, st, u.From)
 	if err != nil {
