@@ -83,9 +83,9 @@ func (c *catalog) mayHave(k v1.Key, tool string) bool {
 	return strings.HasPrefix(tool, wirename.Clean(k.Name)+"__") || strings.HasPrefix(tool, wirename.Clean(k.Namespace+"__"+k.Name)+"__")
 }
 
-func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(server.Progress)) (v1.Result, error) {
+func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(mcp.Progress)) (v1.Result, error) {
 	if progress != nil {
-		ctx = mcp.WithProgress(ctx, func(p mcp.Progress) { progress(server.Progress(p)) })
+		ctx = mcp.WithProgress(ctx, progress)
 	}
 	res, err := c.reg.Execute(policy.WithOverlay(ctx, c.overlay()), call)
 	if err == nil && c.awaitDecision(ctx, &call, res) {

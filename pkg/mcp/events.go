@@ -4,53 +4,31 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
-	"sync"
+
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // events reads a stream of server-sent events (WHATWG HTML, server-sent events).
 type events struct {
-	body io.ReadCloser
-	in   *bufio.Reader // nil once the stream is closed
-	max  int           // bytes of one event
-	size int           // bytes of this event until now
-	// keep counts the bytes of the longest event; nil when nobody does.
-	keep func(n int) error
+	io.Closer
+	in   *bufio.Reader
+	max  int               // bytes of one event
+	size int               // bytes of the current event
+	keep func(n int) error // counts the bytes of the longest event; nil if nobody does
 	kept int
 }
 
-var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
-
 func newEvents(body io.ReadCloser, max int) *events {
-	in := readers.Get().(*bufio.Reader)
-	in.Reset(body)
-	return &events{body: body, in: in, max: max}
-}
-
-// Close ends the stream. It is not called while event is.
-func (e *events) Close() error {
-	if e.in != nil {
-		e.in.Reset(nil)
-		readers.Put(e.in)
-		e.in = nil
-	}
-	return e.body.Close()
-}
-
-// tooLongError says that a message was longer than so many bytes.
-type tooLongError int
-
-func (e tooLongError) Error() string {
-	return fmt.Sprintf("the server sent a message of more than %d bytes", int(e))
+	return &events{Closer: body, in: bufio.NewReader(body), max: max}
 }
 
 // event is one server-sent event.
 type event struct {
-	data      []byte // nil when there is none; it is nobody else's
+	data      []byte // nil without data; the event owns it
 	id, retry string
-	named     bool // for something else than a message
+	named     bool // it is not a message
 }
 
 // event reads the next event.
@@ -84,14 +62,14 @@ func (e *events) event() (ev event, err error) {
 	}
 }
 
-// line reads the next line with its end, which the last may lack.
+// line reads the next line with its end, which the last line may lack.
 func (e *events) line() (line []byte, err error) {
 	for {
 		part, err := e.in.ReadSlice('\n')
 		if e.size += len(part); e.size > e.max {
-			return nil, tooLongError(e.max)
+			return nil, wire.LongError(e.max)
 		}
-		if len(line)+len(part) > cap(line) { // what append does would allocate six times of what is large
+		if len(line)+len(part) > cap(line) { // append alone would allocate six times the size of a long line
 			line = slices.Grow(line, len(line)+len(part))
 		}
 		line = append(line, part...)

@@ -321,12 +321,12 @@ func (l *httpLink) follow(ctx context.Context, t *trip, resp *http.Response, kee
 
 // discard reads what follows an answer, for a while.
 func (l *httpLink) discard(e *events) {
-	b, _ := e.body.(*body)
+	b := e.Closer.(*body)
 	l.mu.Lock()
 	l.late[b] = time.Now()
 	l.mu.Unlock()
 	l.s.aside(func() {
-		_, _ = io.Copy(io.Discard, e.body) // whatever it is, the answer has come
+		_, _ = io.Copy(io.Discard, b) // the answer has come, so an error does not matter
 		e.Close()
 		l.mu.Lock()
 		delete(l.late, b)

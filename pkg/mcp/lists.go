@@ -266,9 +266,6 @@ func (u *upstream) reread() {
 	}
 	u.refresh = true
 	u.running.Go(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		defer u.untilClosing(cancel)()
 		for {
 			u.mu.Lock()
 			if !u.dirty || u.closed {
@@ -280,7 +277,7 @@ func (u *upstream) reread() {
 			said := slices.Sorted(maps.Keys(u.said))
 			clear(u.said)
 			u.mu.Unlock()
-			changed, err := u.discover(ctx)
+			changed, err := u.discover(u.life)
 			if err == nil && changed {
 				u.tellChange()
 			}
@@ -291,7 +288,7 @@ func (u *upstream) reread() {
 					}
 				})
 			}
-			_ = sleep(ctx, refreshEvery)
+			_ = sleep(u.life, refreshEvery)
 		}
 	})
 }

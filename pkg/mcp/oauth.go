@@ -23,8 +23,11 @@ import (
 // oauthHandler gets tokens (MCP specification, basic/authorization). It lives as
 // long as its server, and so do the tokens.
 type oauthHandler interface {
-	auth.OAuthHandler
-	// signingIn says what to call before a person is asked to sign in.
+	// tokens returns the source of tokens, or nil while there is none.
+	tokens(ctx context.Context) oauth2.TokenSource
+	// authorize gets a new token after the server refused a request.
+	authorize(ctx context.Context, req *http.Request, resp *http.Response) error
+	// signingIn sets a function to call before a person is asked to sign in.
 	signingIn(extend func())
 }
 
@@ -66,40 +69,10 @@ func (r *resolver) client(a *v1.Auth) (id, secret string) {
 	return id, secret
 }
 
-// authError says that no token was got; it says more than the status of the refusal.
+// authError means that there is no token. It explains more than the status of the refused request.
 type authError struct{ error }
 
 func (e *authError) Unwrap() error { return e.error }
-
-// named marks the errors of a handler.
-type named struct{ oauthHandler }
-
-func (n named) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
-	if err := n.oauthHandler.Authorize(ctx, req, resp); err != nil {
-		return &authError{err}
-	}
-	return nil
-}
-
-func (n named) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
-	source, err := n.oauthHandler.TokenSource(ctx)
-	if err != nil || source == nil {
-		return nil, err
-	}
-	return namedSource{source}, nil
-}
-
-type namedSource struct{ oauth2.TokenSource }
-
-// Token leaves a grant that is no longer good to the SDK, which asks for another.
-func (s namedSource) Token() (*oauth2.Token, error) {
-	t, err := s.TokenSource.Token()
-	var refused *oauth2.RetrieveError
-	if err != nil && !(errors.As(err, &refused) && refused.ErrorCode == "invalid_grant") {
-		err = &authError{fmt.Errorf("no token: %w", tokenError(err))}
-	}
-	return t, err
-}
 
 // bounded bounds what an authorization server may answer.
 type bounded struct{ http.RoundTripper }
@@ -131,19 +104,18 @@ func withClient(ctx context.Context, c *http.Client) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, c)
 }
 
-// TokenSource returns nil while the token URL is not known.
-func (c *clientCredentials) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
+// tokens returns nil while the token URL is unknown.
+func (c *clientCredentials) tokens(ctx context.Context) oauth2.TokenSource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.source == nil && c.config.TokenURL != "" {
 		c.source = c.config.TokenSource(withClient(ctx, c.client))
 	}
-	return c.source, nil
+	return c.source
 }
 
-// Authorize is asked when the server refused a request: it finds the token URL, or
-// drops a token that is no longer good.
-func (c *clientCredentials) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
+// authorize finds the token URL, or replaces a token that is no longer valid.
+func (c *clientCredentials) authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	defer resp.Body.Close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,30 +235,29 @@ func (t withTokens) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 		return resp, err
 	}
-	if err := t.oauth.Authorize(req.Context(), req, resp); err != nil {
-		return nil, err
+	if err := t.oauth.authorize(req.Context(), req, resp); err != nil {
+		return nil, &authError{err}
 	}
 	return t.send(req)
 }
 
 // send sends the request with the token that there is.
 func (t withTokens) send(req *http.Request) (*http.Response, error) {
-	source, err := t.oauth.TokenSource(req.Context())
-	if err != nil {
-		return nil, err
-	}
 	if req.GetBody != nil {
-		if req.Body, err = req.GetBody(); err != nil {
+		body, err := req.GetBody()
+		if err != nil {
 			return nil, err
 		}
+		req.Body = body
 	}
-	if source != nil {
+	if source := t.oauth.tokens(req.Context()); source != nil {
 		token, err := source.Token()
-		switch auth := (*authError)(nil); {
+		switch refused := (*oauth2.RetrieveError)(nil); {
 		case err == nil:
 			req.Header.Set("Authorization", "Bearer "+token.AccessToken)
-		case errors.As(err, &auth): // else it is a grant that is no longer good: the server refuses, and another is asked for
-			return nil, err
+		case errors.As(err, &refused) && refused.ErrorCode == "invalid_grant": // the server refuses the request, and authorize gets another grant
+		default:
+			return nil, &authError{fmt.Errorf("no token: %w", tokenError(err))}
 		}
 	}
 	return t.next.RoundTrip(req)

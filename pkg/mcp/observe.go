@@ -2,10 +2,7 @@ package mcp
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
@@ -13,14 +10,13 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
-	nometric "go.opentelemetry.io/otel/metric/noop"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/mcpconv"
 	"go.opentelemetry.io/otel/trace"
-	notrace "go.opentelemetry.io/otel/trace/noop"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/tracing"
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
@@ -42,19 +38,13 @@ type observer struct {
 }
 
 func newObserver(u *Upstreams, t trace.TracerProvider, m metric.MeterProvider) *observer {
-	if t == nil && m == nil {
+	tracer, meter, on := tracing.Instruments(scope, t, m)
+	if !on {
 		return nil
 	}
-	if t == nil {
-		t = notrace.NewTracerProvider()
-	}
-	if m == nil {
-		m = nometric.NewMeterProvider()
-	}
-	o := &observer{tracer: t.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))}
-	meter := m.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
+	o := &observer{tracer: tracer}
 	var errs [2]error
-	o.duration, errs[0] = mcpconv.NewClientOperationDuration(meter, metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
+	o.duration, errs[0] = mcpconv.NewClientOperationDuration(meter, metric.WithExplicitBucketBoundaries(tracing.Buckets...))
 	_, errs[1] = meter.Int64ObservableGauge("toolctl.mcpserver.ready",
 		metric.WithDescription("1 when the MCP server answered when it was last asked and no call failed to reach it since, else 0."),
 		metric.WithInt64Callback(func(_ context.Context, to metric.Int64Observer) error {
@@ -131,7 +121,7 @@ func (op operation) end(ctx context.Context, s *session, answer *wire.Message, e
 	}
 	if s != nil {
 		if id := s.hello.session; id != "" {
-			attrs = append(attrs, semconv.McpSessionID(hashOf(id)))
+			attrs = append(attrs, semconv.McpSessionID(wire.SessionName(id)))
 		}
 		if v := s.hello.Version; v != "" {
 			attrs = append(attrs, semconv.McpProtocolVersion(clip.Bytes(v, 32)))
@@ -141,12 +131,6 @@ func (op operation) end(ctx context.Context, s *session, answer *wire.Message, e
 	if failure != "" {
 		span.SetStatus(codes.Error, failure)
 	}
-}
-
-// hashOf names the id of a session, which is a secret.
-func hashOf(id string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", len(id), id))
-	return "mcp-" + hex.EncodeToString(sum[:12])
 }
 
 // outcome is the error.type of what came back, empty when it is good, and the code of a

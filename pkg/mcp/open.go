@@ -163,7 +163,7 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 		return nil, err
 	}
 	if u.auth != nil {
-		l.oauth = named{u.auth}
+		l.oauth = u.auth
 		u.auth.signingIn(extend)
 	}
 	r.mask(s)

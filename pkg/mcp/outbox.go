@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// outbox passes on what a server says while a call runs, in the order in which it
-// came. The reader of the session does not wait for whoever takes it. Its goroutine runs
-// while there is something to pass on. The zero value works once log is set.
+// outbox passes on the messages that a server sends during a call, in their order. The reader of the session does
+// not wait for their receiver. The goroutine of an outbox runs only while it has messages. The zero value is ready
+// once log is set.
 type outbox struct {
 	log *slog.Logger
 
@@ -16,14 +16,13 @@ type outbox struct {
 	queue   []func()
 	running bool
 	off     bool
-	idle    sync.Cond // of mu; running ended
+	tasks   sync.WaitGroup
 }
 
-// maxOutbox is how many messages wait for who takes them: a server that says more is
-// not waited for, and what is too much is left out.
+// maxOutbox is the maximum number of messages that wait for their receiver. Further messages are dropped.
 const maxOutbox = 256
 
-// put adds a message; false says that it was left out.
+// put adds a message. It returns false if the message was dropped.
 func (o *outbox) put(f func()) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -33,7 +32,7 @@ func (o *outbox) put(f func()) bool {
 	o.queue = append(o.queue, f)
 	if !o.running {
 		o.running = true
-		go o.run()
+		o.tasks.Go(o.run)
 	}
 	return true
 }
@@ -49,12 +48,9 @@ func (o *outbox) run() {
 		o.mu.Lock()
 	}
 	o.queue, o.running = nil, false
-	if o.idle.L != nil {
-		o.idle.Broadcast()
-	}
 }
 
-// call contains the panics of what takes messages: they are not the server's violation.
+// call recovers from a panic of the receiver, which is not a fault of the server.
 func (o *outbox) call(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -64,7 +60,7 @@ func (o *outbox) call(f func()) {
 	f()
 }
 
-// flush returns once everything that was put before has been passed on.
+// flush returns once all earlier messages have been passed on.
 func (o *outbox) flush() {
 	o.mu.Lock()
 	if !o.running {
@@ -77,13 +73,10 @@ func (o *outbox) flush() {
 	<-passed
 }
 
-// close takes no more messages, and returns once the last has been passed on.
+// close drops all later messages, and returns once the earlier ones have been passed on.
 func (o *outbox) close() {
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.off = true
-	o.idle.L = &o.mu
-	for o.running {
-		o.idle.Wait()
-	}
+	o.mu.Unlock()
+	o.tasks.Wait()
 }

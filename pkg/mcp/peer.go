@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,40 +88,33 @@ func (r InputRequest) of(u *upstream, m *redact.Masker, p *Peer) InputRequest {
 	return r
 }
 
-// signed puts the name of the server before the message of a form or an address, so that none
-// passes for that of another server or of toolctl. Members that a client could read for the message
-// are left out, and the rest is as it came.
+// signed adds the name of the server to the message of a form or a URL, so that it cannot pass for that of another server
+// or of toolctl. Other members that a client could take for the message are removed, and the rest stays as it is.
 func (u *upstream) signed(params json.RawMessage) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(params, &members) != nil || members == nil {
-		return params // which no client takes for a form
+	members, ok := wire.ParseObject(params)
+	if !ok {
+		return params // no client takes it for a form
 	}
 	var message string
-	_ = json.Unmarshal(members["message"], &message) // of another type it is none
-	out, found := []byte{'{'}, false
-	put := func(name string, value json.RawMessage) {
-		if len(out) > 1 {
-			out = append(out, ',')
+	var out wire.Object
+	at := -1 // the place of the message in out
+	for _, m := range members {
+		if !strings.EqualFold(m.Name, "message") {
+			out = append(out, m)
+			continue
 		}
-		out = append(append(append(out, jsontext.Of(name)...), ':'), value...)
-	}
-	text := jsontext.Of(u.asks(message))
-	d := json.NewDecoder(bytes.NewReader(params))
-	for _, _ = d.Token(); d.More(); { // it was read above, and has no errors
-		name, _ := d.Token()
-		var value json.RawMessage
-		_ = d.Decode(&value)
-		if key, _ := name.(string); !strings.EqualFold(key, "message") {
-			put(key, value)
-		} else if !found {
-			found = true
-			put("message", text)
+		if m.Name == "message" {
+			_ = json.Unmarshal(m.Value, &message) // a value of another type is no message
+		}
+		if at < 0 {
+			at, out = len(out), append(out, wire.Member{Name: "message"})
 		}
 	}
-	if !found {
-		put("message", text)
+	if at < 0 {
+		at, out = len(out), append(out, wire.Member{Name: "message"})
 	}
-	return append(out, '}')
+	out[at].Value = jsontext.Of(u.asks(message))
+	return out.JSON()
 }
 
 // asks is a message with the server's name. Lines of its own are quoted: none begins as ours do.

@@ -219,11 +219,11 @@ func (t *relaying) request(ctx context.Context, m wire.Message) (json.RawMessage
 	if err != nil {
 		return nil, &wire.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
-	result, err := t.up.over(ctx, t.s, req.request, req.peer)
+	answer, _, err := t.up.do(WithPeer(ctx, req.peer), req.request)
 	if err != nil {
 		return nil, relayError(err)
 	}
-	return result, nil
+	return answer.Body, nil
 }
 
 // relayError keeps what tells errors apart: a code of the server, and 0 for a server that was lost.
@@ -279,7 +279,7 @@ type relayed struct {
 
 // readRequest reads a request as it is sent to the server.
 func (t *relaying) readRequest(m wire.Message) (relayed, error) {
-	req := relayed{request: request{method: m.Method}}
+	req := relayed{request: request{method: m.Method, relay: t.Relay}}
 	if strings.ContainsAny(m.Method, `"\`) {
 		return req, errors.New("expected a method")
 	}
@@ -359,42 +359,4 @@ func (t *relaying) askOne(ctx context.Context, r InputRequest) (json.RawMessage,
 		return nil, &v1.MCPError{Code: e.Code, Message: e.Message}
 	}
 	return m.Body, err
-}
-
-// over is do over one session: a request of another process is not sent again from here.
-func (u *upstream) over(ctx context.Context, s *session, r request, p *Peer) (json.RawMessage, error) {
-	var of *clientRequest
-	if p != nil {
-		of = &clientRequest{ctx: ctx, peer: p}
-	}
-	for round := 1; ; round++ {
-		within, x, done := u.exchange(ctx, s, of, r)
-		got, err := s.link.send(within, x)
-		err = done(err)
-		switch a := got.answer; {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err != nil:
-			return nil, u.lost(s, got, r, err)
-		case a == nil:
-			return nil, u.unavailable("the server's answer was lost")
-		case a.Error != nil:
-			return nil, u.refused(s, a.Failure())
-		default:
-			s.proven.Store(true)
-			in, unknown := u.finalOf(s, a)
-			switch {
-			case unknown != nil:
-				return nil, unknown
-			case in == nil:
-				return a.Body, nil
-			}
-			if len(in.Requests) == 0 && round > maxBusy {
-				return nil, u.unavailable("the server keeps deferring the request")
-			}
-			if r.more, err = u.fulfil(ctx, s, of, in, round); err != nil {
-				return nil, err
-			}
-		}
-	}
 }

@@ -38,6 +38,8 @@ type request struct {
 	meta map[string]json.RawMessage
 	// more are parameters with what the server asked for; nil when it asked nothing.
 	more []param
+	// relay is set for a request of another process, which observes the request and repeats it if that is safe.
+	relay *Relay
 }
 
 const (
@@ -55,7 +57,7 @@ func (u *upstream) do(ctx context.Context, r request) (*wire.Message, int, error
 	for attempts, tries, rounds := 1, 1, 1; ; attempts++ {
 		answer, s, clientRequest, again, err := u.once(ctx, r)
 		switch {
-		case again && tries < maxAttempts:
+		case again && tries < maxAttempts && r.relay == nil:
 			if !s.ended() { // the server is there and cannot take it now
 				err = sleep(ctx, retryWait<<(tries-1))
 			} else {
@@ -87,13 +89,21 @@ func (u *upstream) do(ctx context.Context, r request) (*wire.Message, int, error
 
 // once sends a request once. again says that it may be sent again after the error.
 func (u *upstream) once(ctx context.Context, r request) (answer *wire.Message, s *session, of *clientRequest, again bool, err error) {
-	ctx, op := u.observe(ctx, r)
-	defer func() { op.end(ctx, s, answer, err) }()
-	s, of, release, err := u.session(ctx)
-	if err != nil {
-		return nil, nil, nil, false, err
+	if r.relay != nil {
+		s = r.relay.s
+		if p := PeerOf(ctx); p != nil {
+			of = &clientRequest{ctx: ctx, peer: p}
+		}
+	} else {
+		var op operation
+		ctx, op = u.observe(ctx, r)
+		defer func() { op.end(ctx, s, answer, err) }()
+		var release func()
+		if s, of, release, err = u.session(ctx); err != nil {
+			return nil, nil, nil, false, err
+		}
+		defer release()
 	}
-	defer release()
 	within, x, done := u.exchange(ctx, s, of, r)
 	defer func() {
 		if p := recover(); p != nil {
@@ -114,7 +124,11 @@ func (u *upstream) once(ctx context.Context, r request) (answer *wire.Message, s
 	}
 	switch {
 	case a != nil && a.Error != nil:
-		return nil, s, of, false, u.signedAll(u.refused(s, a.Failure()))
+		err := u.refused(s, a.Failure())
+		if r.relay == nil {
+			err = u.signedAll(err)
+		}
+		return nil, s, of, false, err
 	case err == nil && a != nil:
 		return a, s, of, false, nil
 	case err == nil:

@@ -52,15 +52,15 @@ func (s *signIn) signingIn(extend func()) {
 	s.extend = extend
 }
 
-// TokenSource returns nil before the first sign-in.
-func (s *signIn) TokenSource(context.Context) (oauth2.TokenSource, error) {
+// tokens returns nil before the first sign-in.
+func (s *signIn) tokens(context.Context) oauth2.TokenSource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.source, nil
+	return s.source
 }
 
-// Authorize asks the person to sign in.
-func (s *signIn) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
+// authorize asks the person to sign in.
+func (s *signIn) authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	defer resp.Body.Close()
 	open := s.u.owner.opts.OpenBrowser
 	if open == nil {

@@ -110,9 +110,8 @@ func (u *upstream) reopen() {
 	}
 	u.reopening = true
 	u.running.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), reopenFor)
+		ctx, cancel := context.WithTimeout(u.life, reopenFor)
 		defer cancel()
-		defer u.untilClosing(cancel)()
 		defer func() {
 			u.mu.Lock()
 			u.reopening = false

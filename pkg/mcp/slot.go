@@ -108,7 +108,7 @@ func (u *upstream) lease(r *clientRequest) (*slot, error) {
 		u.mu.Unlock()
 		select {
 		case <-free:
-		case <-u.closing:
+		case <-u.life.Done():
 		case <-r.ctx.Done():
 		}
 		u.mu.Lock()

@@ -91,8 +91,8 @@ func (u *upstream) tool(raw json.RawMessage) DiscoveredTool {
 		d.OutputSchema = nil
 	}
 	t.Spec.Description, t.Spec.InputSchema, t.Spec.OutputSchema = d.Description, d.InputSchema, d.OutputSchema
-	hints, hintsOK := readHints(d.Annotations)
-	t.Spec.Hints = hints
+	hints, hintsOK := ReadHints(d.Annotations)
+	t.Spec.Hints = &hints
 	if d.Title != "" {
 		t.Spec.Hints.Title = d.Title
 	}
@@ -166,12 +166,11 @@ func (u *upstream) override(t *v1.Tool, remote string) {
 	s.Redact = o.Redact
 }
 
-// readHints reads ToolAnnotations. They are hints of a foreign server: they say how
-// a call may be repeated and never that it is harmless.
-func readHints(raw json.RawMessage) (*v1.Hints, bool) {
-	h := &v1.Hints{}
+// ReadHints reads the annotations of a tool (MCP specification, ToolAnnotations). It returns false if they cannot be read.
+// They are hints of a foreign server: they describe how a call may be repeated, and never prove that it is harmless.
+func ReadHints(raw json.RawMessage) (v1.Hints, bool) {
 	if len(raw) == 0 || string(raw) == "null" {
-		return h, true
+		return v1.Hints{}, true
 	}
 	var a struct {
 		Title       string `json:"title"`
@@ -181,9 +180,9 @@ func readHints(raw json.RawMessage) (*v1.Hints, bool) {
 		OpenWorld   *bool  `json:"openWorldHint"`
 	}
 	if bytes.TrimSpace(raw)[0] != '{' || json.Unmarshal(raw, &a) != nil {
-		return h, false
+		return v1.Hints{}, false
 	}
-	return &v1.Hints{Title: a.Title, ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}, true
+	return v1.Hints{Title: a.Title, ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}, true
 }
 
 // isWireName reports whether a name may go to a model.

@@ -40,8 +40,9 @@ type upstream struct {
 
 	modernOnly atomic.Bool // the server refuses the handshake of older clients
 
-	running sync.WaitGroup // every goroutine of the upstream
-	closing chan struct{}
+	running sync.WaitGroup  // every goroutine of the upstream
+	life    context.Context // ends when the upstream is closed
+	end     context.CancelFunc
 
 	mu       sync.Mutex
 	closed   bool // no session is opened any more
@@ -66,10 +67,11 @@ type upstream struct {
 }
 
 func newUpstream(owner *Upstreams, spec *v1.MCPServer) *upstream {
-	u := &upstream{key: spec.Key(), spec: spec, owner: owner, closing: make(chan struct{}), sessions: map[*session]bool{},
+	u := &upstream{key: spec.Key(), spec: spec, owner: owner, sessions: map[*session]bool{},
 		relays: map[*relaying]bool{}, peers: map[ownerKey][]*slot{}, free: make(chan struct{}), said: map[string]bool{}, watched: map[string]int{}, updated: map[string]bool{},
 		log: owner.opts.Logger.With(slog.String("server", spec.Metadata.Name))}
 	u.key.Kind = v1.KindMCPServer
+	u.life, u.end = context.WithCancel(context.Background())
 	u.stderr.Max = 64 << 10
 	switch {
 	case spec.Spec.Command != "":
@@ -155,7 +157,7 @@ func (u *upstream) pause(ctx context.Context, wait time.Duration) error {
 	select {
 	case <-t.C:
 		return nil
-	case <-u.closing:
+	case <-u.life.Done():
 		return u.unavailable("the server is no longer in use")
 	case <-ctx.Done():
 		return ctx.Err()
@@ -212,32 +214,15 @@ func (u *upstream) begin(ctx context.Context, sl *slot) {
 	o := &opening{done: make(chan struct{})}
 	sl.opening = o
 	u.openings++
-	// Only the span of the first of them goes along: its client, its deadline and its policies are not those of the others.
-	ctx, cancel := context.WithCancel(trace.ContextWithSpan(context.Background(), trace.SpanFromContext(ctx)))
+	// The session gets only the span of the first of them, because it is for others too, with their own clients, deadlines
+	// and policies.
+	ctx = trace.ContextWithSpan(u.life, trace.SpanFromContext(ctx))
 	u.running.Go(func() {
 		defer close(o.done)
-		defer cancel()
-		stop := u.untilClosing(cancel)
-		defer stop()
 		s, err := u.open(ctx, sl)
 		u.opened(sl, s, err)
 		o.err = err
 	})
-}
-
-// untilClosing calls cancel when the upstream is closed, until the function that it
-// returns is called.
-func (u *upstream) untilClosing(cancel func()) (stop func()) {
-	over := make(chan struct{})
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		select {
-		case <-u.closing:
-			cancel()
-		case <-over:
-		}
-	})
-	return func() { close(over); watch.Wait() }
 }
 
 // opened notes how the opening of a session went.
@@ -346,7 +331,7 @@ func (u *upstream) close() {
 	u.mu.Lock()
 	if !u.ended {
 		u.closed, u.ended = true, true
-		close(u.closing)
+		u.end()
 	}
 	var live []*session
 	for s := range u.sessions {

@@ -98,9 +98,6 @@ func (u *upstream) subscribe(ctx context.Context, uri string) error {
 // watchAgain subscribes in a new session to what the one before was subscribed to. What
 // changed in between is not known, so all of it counts as changed.
 func (u *upstream) watchAgain(s *session) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	defer u.untilClosing(cancel)()
 	u.mu.Lock()
 	uris := slices.Sorted(maps.Keys(u.watched))
 	u.mu.Unlock()
@@ -108,7 +105,7 @@ func (u *upstream) watchAgain(s *session) {
 		if s.ended() {
 			return
 		}
-		if err := u.subscribe(ctx, uri); err != nil {
+		if err := u.subscribe(u.life, uri); err != nil {
 			u.log.Warn("a resource cannot be subscribed to again", slog.String("uri", clip.Bytes(uri, 200)), slog.Any("error", err))
 			continue
 		}

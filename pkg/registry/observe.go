@@ -9,12 +9,11 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
-	nometric "go.opentelemetry.io/otel/metric/noop"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
-	notrace "go.opentelemetry.io/otel/trace/noop"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/tracing"
 )
 
 // observer makes a span of each call and counts calls; nil does neither. Nothing of
@@ -48,17 +47,11 @@ const (
 const errorReported = "tool_error"
 
 func newObserver(t trace.TracerProvider, m metric.MeterProvider) (*observer, error) {
-	if t == nil && m == nil {
+	tracer, meter, on := tracing.Instruments(scope, t, m)
+	if !on {
 		return nil, nil
 	}
-	if t == nil {
-		t = notrace.NewTracerProvider()
-	}
-	if m == nil {
-		m = nometric.NewMeterProvider()
-	}
-	o := &observer{tracer: t.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))}
-	meter := m.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
+	o := &observer{tracer: tracer}
 	var errs [6]error
 	// The bounds are those of the MCP conventions, and finer ones for mocks and Go functions.
 	o.duration, errs[0] = meter.Float64Histogram("toolctl.call.duration", metric.WithUnit("s"), metric.WithDescription("Duration of calls, from the lookup to the audit."),

@@ -2,30 +2,23 @@ package server
 
 import (
 	"slices"
-	"sync"
 )
 
-// Audience says who sees a tool that is hidden from some principals.
+// Audience decides which principals see a tool.
 type Audience interface {
-	// Sees reports whether the tool is listed for a principal; "" is one that is not known.
+	// Sees reports whether lists for a principal have the tool. An unknown principal is "".
 	Sees(principal string) bool
-	// String is the same for audiences that see the same.
+	// String returns the same text for audiences that see the same.
 	String() string
 }
 
-// maxViews bounds how many different lists are remembered.
-const maxViews = 64
-
-// views are the lists of principals that do not see every tool.
+// views are the different audiences of the tools.
 type views struct {
 	audiences []Audience // no two see the same
 	indexOf   map[string]int
-
-	mu    sync.Mutex
-	lists map[string][]listed // by who of audiences sees: a byte for each
 }
 
-// add returns the number of an audience: 0 for everyone, else from 1.
+// add returns the number of an audience. Everyone is 0.
 func (v *views) add(a Audience) int {
 	if a == nil {
 		return 0
@@ -41,7 +34,7 @@ func (v *views) add(a Audience) int {
 	return len(v.audiences)
 }
 
-// name returns the text of an audience by its number, "" for everyone.
+// name returns the text of an audience by its number. It is empty for everyone.
 func (v *views) name(i int) string {
 	if i == 0 {
 		return ""
@@ -49,26 +42,14 @@ func (v *views) name(i int) string {
 	return v.audiences[i-1].String()
 }
 
-// of returns those of the tools that a principal sees.
+// of returns the tools that a principal sees.
 func (v *views) of(principal string, all []listed) []listed {
 	if len(v.audiences) == 0 {
 		return all
 	}
-	seen := make([]byte, len(v.audiences))
+	hidden := make([]bool, len(v.audiences)+1)
 	for i, a := range v.audiences {
-		if a.Sees(principal) {
-			seen[i] = 1
-		}
+		hidden[i+1] = !a.Sees(principal)
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	list, ok := v.lists[string(seen)]
-	if !ok {
-		list = slices.DeleteFunc(slices.Clone(all), func(l listed) bool { return l.audience > 0 && seen[l.audience-1] == 0 })
-		if v.lists == nil || len(v.lists) >= maxViews {
-			v.lists = map[string][]listed{}
-		}
-		v.lists[string(seen)] = list
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(all), func(l listed) bool { return hidden[l.audience] })
 }

@@ -15,6 +15,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/admission"
+	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
@@ -36,7 +37,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (res answer, err erro
 	defer cancel(nil)
 	defer s.calls.OnStop(func() { cancel(admission.ErrStopping) })()
 
-	offer, ok := s.lookup(ctx, name)
+	offer, ok := lookup(ctx, s, name, func(o *offers) (offered, bool) { known, ok := o.byName[name]; return known, ok })
 	if !ok {
 		return nil, unknownTool(name)
 	}
@@ -65,8 +66,8 @@ func (s *Server) callTool(ctx context.Context, r *request) (res answer, err erro
 	defer release()
 	began := time.Now()
 	finish := func(res v1.Result, err error) (answer, error) {
-		s.log(ctx, call, offer, res, err, time.Since(began))
-		return s.outcome(ctx, r, name, offer, res, err)
+		s.log(ctx, call, offer.Offer, res, err, time.Since(began))
+		return s.outcome(ctx, r, name, offer.Offer, res, err)
 	}
 	defer func() { // a panic of the catalog ends its call alone
 		if p := recover(); p != nil {
@@ -95,22 +96,20 @@ func (s *Server) outcome(ctx context.Context, r *request, name string, offer Off
 
 // progress relays reports to the client that asked for them, each before the next and
 // all before the answer: they are written as they come, with the answer's own stream.
-func (s *Server) progress(ctx context.Context, r *request) func(Progress) {
+func (s *Server) progress(ctx context.Context, r *request) func(mcp.Progress) {
 	first := r.progressToken()
 	if first == nil {
 		return nil
 	}
-	return func(p Progress) {
+	return func(p mcp.Progress) {
 		at, ok := current(ctx, r)
 		if !ok || at.progressToken() == nil { // the client is between two rounds, or asked no more
 			return
 		}
 		params := struct {
-			Token    json.RawMessage `json:"progressToken"`
-			Message  string          `json:"message,omitempty"`
-			Progress float64         `json:"progress"`
-			Total    float64         `json:"total,omitempty"`
-		}{at.progressToken(), p.Message, p.Progress, p.Total}
+			Token json.RawMessage `json:"progressToken"`
+			mcp.Progress
+		}{at.progressToken(), p}
 		if err := at.to.notify("notifications/progress", params); err != nil {
 			s.opts.Logger.DebugContext(ctx, "progress did not reach the client", slog.Any("error", err))
 		}
@@ -128,9 +127,9 @@ func unknownTool(name string) error {
 func (s *Server) sessionOf(r *request) (string, error) {
 	switch {
 	case r.session != nil && r.session.id != "":
-		return mcpSession(r.session.id), nil
+		return wire.SessionName(r.session.id), nil
 	case r.header == nil: // no HTTP: the process serves one client
-		return "stdio-" + hash(s.run), nil
+		return "stdio-" + wire.Hash(s.run), nil
 	}
 	key, err := metaText(r, metaSession)
 	if err != nil {
@@ -138,7 +137,7 @@ func (s *Server) sessionOf(r *request) (string, error) {
 	}
 	session := "principal-" + noSlash.Replace(r.principal)
 	if r.principal == "" {
-		session = "anonymous-" + hash(s.run)
+		session = "anonymous-" + wire.Hash(s.run)
 	}
 	if key != "" {
 		session += "/" + key
@@ -148,9 +147,6 @@ func (s *Server) sessionOf(r *request) (string, error) {
 
 // noSlash escapes what ends the name of a principal in that of a session.
 var noSlash = strings.NewReplacer("%", "%25", "/", "%2F")
-
-// mcpSession names an MCP session. Its id is a secret, so it is a hash of that.
-func mcpSession(id string) string { return "mcp-" + hash(id) }
 
 func metaText(r *request, key string) (string, error) {
 	text, ok := r.Meta.Text(key)

@@ -20,7 +20,7 @@ type Catalog interface {
 	// Call carries out a call of the tool whose Offer.Name is call.Tool. The errors are
 	// those of api/v1, and a result may come with an error. progress takes reports on the
 	// call, one at a time and none after Call returned; it is nil when nobody asked.
-	Call(ctx context.Context, call v1.Call, progress func(Progress)) (v1.Result, error)
+	Call(ctx context.Context, call v1.Call, progress func(mcp.Progress)) (v1.Result, error)
 	// GetPrompt fills in a prompt of its owner: a Prompt manifest, or an MCP server, which
 	// is asked by its own name. Arguments that do not fit are a [v1.ValidationError].
 	GetPrompt(ctx context.Context, owner v1.Key, name string, args map[string]string) (mcp.PromptResult, error)
@@ -47,16 +47,6 @@ type Contents struct {
 	// Prompts and Resources are those of manifests.
 	Prompts   []Prompt
 	Resources []Resource
-}
-
-// Progress is one report on a call (MCP specification, utilities/progress).
-type Progress struct {
-	// Progress grows with each report.
-	Progress float64
-	// Total is what Progress counts to; 0 when it is not known.
-	Total float64
-	// Message is a sentence for people.
-	Message string
 }
 
 // Offer is one tool of a [Catalog].

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
@@ -35,7 +37,9 @@ func newDefinition(name string, o Offer) definition {
 	}
 	if len(o.Definition) > 0 && json.Unmarshal(o.Definition, &def) == nil {
 		w.Icons, w.Meta = kind(def.Icons, '['), kind(def.Meta, '{')
-		if said, ok := hintsOf(def.Annotations, def.Title); ok && reflect.DeepEqual(said, orNone(spec.Hints)) {
+		said, ok := mcp.ReadHints(def.Annotations)
+		said.Title = cmp.Or(def.Title, said.Title)
+		if ok && reflect.DeepEqual(said, orNone(spec.Hints)) {
 			w.Title, w.Annotations = def.Title, kind(def.Annotations, '{')
 			return w
 		}
@@ -58,24 +62,6 @@ func annotations(h *v1.Hints) json.RawMessage {
 		OpenWorld   *bool `json:"openWorldHint,omitempty"`
 	}{h.ReadOnly, h.Destructive, h.Idempotent, h.OpenWorld})
 	return raw
-}
-
-// hintsOf reads the annotations of a definition as a manifest would have them.
-func hintsOf(raw json.RawMessage, title string) (v1.Hints, bool) {
-	var a struct {
-		Title       string `json:"title"`
-		ReadOnly    *bool  `json:"readOnlyHint"`
-		Destructive *bool  `json:"destructiveHint"`
-		Idempotent  *bool  `json:"idempotentHint"`
-		OpenWorld   *bool  `json:"openWorldHint"`
-	}
-	if len(raw) > 0 && json.Unmarshal(raw, &a) != nil {
-		return v1.Hints{}, false
-	}
-	if title != "" {
-		a.Title = title
-	}
-	return v1.Hints{Title: a.Title, ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}, true
 }
 
 func orNone(h *v1.Hints) v1.Hints {

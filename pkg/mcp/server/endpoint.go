@@ -37,7 +37,7 @@ type endpoint struct {
 }
 
 func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*endpoint, error) {
-	d := &endpoint{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), replays: s.newReplays()}
+	d := &endpoint{server: s, opts: o, local: local, replays: s.newReplays()}
 	limits := s.admission.Limits()
 	d.sessions = s.admission.Quota("sessions", o.MaxSessions)
 	d.forwards = s.admission.Quota("requests that another replica answers", limits.MaxCalls+limits.MaxRequests+limits.MaxStreams)
@@ -47,12 +47,9 @@ func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*end
 			return nil, fmt.Errorf("OAuth: %w", err)
 		}
 	}
-	for _, origin := range o.AllowedOrigins {
-		if err := d.cross.AddTrustedOrigin(origin); err != nil {
-			return nil, err
-		}
-	}
-	return d, nil
+	var err error
+	d.cross, err = o.crossOrigin()
+	return d, err
 }
 
 // route is the entrance of MCP clients.
@@ -91,10 +88,10 @@ func (d *endpoint) serve(c caller) http.HandlerFunc {
 			noMethod(w, http.MethodPost)
 			return
 		case r.Method == http.MethodGet:
-			d.get(w, r, c.principal)
+			d.get(w, r, c.Principal)
 			return
 		case r.Method == http.MethodDelete:
-			d.remove(w, r, c.principal)
+			d.remove(w, r, c.Principal)
 			return
 		default:
 			noMethod(w, "GET, POST, DELETE")
@@ -104,11 +101,11 @@ func (d *endpoint) serve(c caller) http.HandlerFunc {
 			return
 		}
 		if method := in.message.Method; method != methodCall && method != methodListen { // those are counted by themselves
-			if err := d.server.admission.Requests.Take(c.principal); err != nil {
+			if err := d.server.admission.Requests.Take(c.Principal); err != nil {
 				unavailable(w, err.Error())
 				return
 			}
-			defer d.server.admission.Requests.Give(c.principal)
+			defer d.server.admission.Requests.Give(c.Principal)
 		}
 		switch session := r.Header.Get(wire.HeaderSession) != ""; {
 		case modern, wire.IsModern(in.version()), d.opts.Stateless && !session:
@@ -193,13 +190,5 @@ func unavailable(w http.ResponseWriter, text string) {
 // noSession refuses a request of the older protocol version outside a session (MCP specification
 // 2025-11-25, transports, session management).
 func noSession(w http.ResponseWriter, id json.RawMessage) {
-	if len(id) == 0 {
-		id = json.RawMessage("null")
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusBadRequest)
-	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{
-		"code":    jsonrpc.CodeInvalidRequest,
-		"message": "no session: begin with initialize and send its " + wire.HeaderSession + " header, or send the " + wire.HeaderVersion + " header of " + wire.ModernVersion + "; started with --stateless, the server needs no session",
-	}})
+	writeAnswer(w, http.StatusBadRequest, write(id, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "no session: begin with initialize and send its " + wire.HeaderSession + " header, or send the " + wire.HeaderVersion + " header of " + wire.ModernVersion + "; started with --stateless, the server needs no session"}).text)
 }

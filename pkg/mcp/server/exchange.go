@@ -42,7 +42,7 @@ func acceptMessage(w http.ResponseWriter, r *http.Request, in *received) bool {
 // request makes what is answered of a message, and the response that answers it.
 func (in *received) request(w http.ResponseWriter, r *http.Request, c caller) (*request, *response) {
 	out := &response{w: w, control: http.NewResponseController(w), chunked: r.ProtoAtLeast(1, 1)}
-	return &request{Message: in.message, principal: c.principal, header: r.Header, body: in.body, to: out}, out
+	return &request{Message: in.message, principal: c.Principal, header: r.Header, body: in.body, to: out}, out
 }
 
 // unsaidVersion is that of clients without the header, which later versions ask for.

@@ -61,15 +61,15 @@ func (d *endpoint) forwardToOwner(w http.ResponseWriter, r *http.Request, in *re
 
 // forward has the owner of a session or a call answer a request.
 func (d *endpoint) forward(w http.ResponseWriter, r *http.Request, owner string, in *received, from caller) {
-	if err := d.forwards.Take(from.principal); err != nil {
+	if err := d.forwards.Take(from.Principal); err != nil {
 		unavailable(w, err.Error())
 		return
 	}
-	defer d.forwards.Give(from.principal)
+	defer d.forwards.Give(from.Principal)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer d.server.calls.OnStop(func() { cancel(admission.ErrStopping) })()
-	c := replica.Caller{Principal: from.principal, Groups: from.groups, Scopes: from.scopes, Expires: from.expires}
+	c := replica.Caller{Principal: from.Principal, Groups: from.Groups, Scopes: from.scopes, Expires: from.Expires}
 	begun, err := d.server.opts.Replica.Forward(w, r.WithContext(ctx), owner, in.body.Bytes(), c)
 	if err == nil || r.Context().Err() != nil {
 		return
@@ -130,6 +130,6 @@ func (d *endpoint) enterForwarded(r *http.Request) admission.Entry {
 	if d.server.calls.Stopping() {
 		return admission.TurnAway(admission.Caller{}, http.StatusMisdirectedRequest, admission.ErrStopping.Error())
 	}
-	c := caller{principal: f.Caller.Principal, groups: f.Caller.Groups, scopes: f.Caller.Scopes, expires: f.Caller.Expires, forwarded: f}
-	return admission.Entry{Caller: admission.Caller{Name: c.principal}, Answer: d.serve(c)}
+	c := caller{Caller: Caller{Principal: f.Caller.Principal, Groups: f.Caller.Groups, Expires: f.Caller.Expires}, scopes: f.Caller.Scopes, forwarded: f}
+	return admission.Entry{Caller: admission.Caller{Name: c.Principal}, Answer: d.serve(c)}
 }

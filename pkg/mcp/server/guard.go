@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"toolctl.dev/toolctl/internal/access"
 	"toolctl.dev/toolctl/pkg/admission"
@@ -15,15 +14,11 @@ import (
 	"toolctl.dev/toolctl/pkg/replica"
 )
 
-// caller is who sent a request, as far as its token says.
+// caller is who sent a request, according to its token.
 type caller struct {
-	principal string    // empty when nobody is asked for
-	groups    []string  // of an OAuth token
-	scopes    []string  // of an OAuth token
-	expires   time.Time // zero when the token does not end by itself
-	// dropped calls a function when the token is one no longer, until stop is called.
-	dropped func(func()) (stop func())
-	// forwarded is how another replica passed the request on; nil when the client sent it here.
+	Caller
+	scopes []string // of an OAuth token
+	// forwarded is set if another replica passed the request on.
 	forwarded *replica.Forwarded
 }
 
@@ -76,7 +71,7 @@ func (d *endpoint) identified(r *http.Request) admission.Entry {
 		if refused != nil { // who guesses tokens is slowed down too
 			return admission.Entry{Caller: admission.Stranger(r), Early: true, Answer: func(w http.ResponseWriter, _ *http.Request) { d.challenge(w, *refused) }}
 		}
-		in.Caller, known = admission.Principal(c.principal), c
+		in.Caller, known = admission.Principal(c.Principal), c
 	}
 	switch {
 	case d.server.calls.Stopping():
@@ -113,7 +108,7 @@ func (d *endpoint) authenticate(r *http.Request) (caller, *refusal) {
 func (d *endpoint) verify(ctx context.Context, presented string) (caller, *refusal) {
 	if t := d.opts.Tokens; t != nil {
 		if known, ok := t.of(presented); ok {
-			return caller{principal: known.name, groups: known.groups, dropped: func(f func()) func() { return t.onDrop(known, f) }}, nil
+			return caller{Caller: Caller{Principal: known.name, Groups: known.groups, dropped: func(f func()) func() { return t.onDrop(known, f) }}}, nil
 		}
 		if d.opts.OAuth == nil {
 			return caller{}, &refusal{http.StatusUnauthorized, "invalid_token", "the token is not known"}
@@ -131,7 +126,7 @@ func (d *endpoint) verify(ctx context.Context, presented string) (caller, *refus
 			return caller{}, &refusal{http.StatusForbidden, "insufficient_scope", fmt.Sprintf("the token lacks the scope %q", s)}
 		}
 	}
-	return caller{principal: token.Principal, groups: token.Groups, scopes: token.Scopes, expires: token.Expires}, nil
+	return caller{Caller: Caller{Principal: token.Principal, Groups: token.Groups, Expires: token.Expires}, scopes: token.Scopes}, nil
 }
 
 // challenge turns a request away and says how to come back (RFC 6750, section 3; RFC
@@ -158,14 +153,10 @@ func (d *endpoint) challenge(w http.ResponseWriter, why refusal) {
 // lasting returns the request of a stream, which ends when the token that opened it does, or when ends says so.
 func (c *caller) lasting(r *http.Request, ends func(func()) (forget func() bool)) (_ *http.Request, stop func()) {
 	ctx, cancel := context.WithCancel(r.Context())
-	if !c.expires.IsZero() {
+	if !c.Expires.IsZero() {
 		cancel()
-		ctx, cancel = context.WithDeadline(r.Context(), c.expires)
+		ctx, cancel = context.WithDeadline(r.Context(), c.Expires)
 	}
-	keep := ends(cancel)
-	forget := func() {}
-	if c.dropped != nil {
-		forget = c.dropped(cancel)
-	}
+	keep, forget := ends(cancel), c.OnDrop(cancel)
 	return r.WithContext(ctx), func() { forget(); keep(); cancel() }
 }

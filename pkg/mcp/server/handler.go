@@ -13,13 +13,19 @@ func (o HTTPOptions) Validate() error {
 			return err
 		}
 	}
+	_, err := o.crossOrigin()
+	return err
+}
+
+// crossOrigin lets requests from AllowedOrigins pass the checks of browsers' requests.
+func (o *HTTPOptions) crossOrigin() (*http.CrossOriginProtection, error) {
 	cross := http.NewCrossOriginProtection()
 	for _, origin := range o.AllowedOrigins {
 		if err := cross.AddTrustedOrigin(origin); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return cross, nil
 }
 
 // Handler serves what [Server.Serve] does, for a server of the program that calls it, until

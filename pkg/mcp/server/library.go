@@ -11,10 +11,12 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/yosida95/uritemplate/v3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/wirename"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/wire"
@@ -22,13 +24,11 @@ import (
 
 // library is the prompts and resources of a catalog at one time.
 type library struct {
-	prompts   []mcp.Prompt // by the names that clients know
-	resources []mcp.Resource
-	templates []mcp.ResourceTemplate
-	promptOf  map[string]remote
-	serverOf  map[string]v1.Key // of an address; an MCPServer, or a manifest that declares it
-	sourceOf  map[string]v1.Key // of a template
-	patterns  []pattern
+	lists    map[string][]listed // by "prompts", "resources" and "resourceTemplates"
+	promptOf map[string]remote   // by the names that clients know
+	serverOf map[string]v1.Key   // the MCPServer of a URI, or the manifest that declares it
+	sourceOf map[string]v1.Key   // the MCPServer of a template
+	patterns []pattern
 }
 
 type remote struct {
@@ -46,7 +46,7 @@ type pattern struct {
 const maxTemplate = 2048
 
 func newLibrary(c Contents) *library {
-	l := &library{promptOf: map[string]remote{}, serverOf: map[string]v1.Key{}, sourceOf: map[string]v1.Key{}, prompts: []mcp.Prompt{}, resources: []mcp.Resource{}, templates: []mcp.ResourceTemplate{}}
+	l := &library{lists: map[string][]listed{}, promptOf: map[string]remote{}, serverOf: map[string]v1.Key{}, sourceOf: map[string]v1.Key{}}
 	servers := slices.DeleteFunc(slices.Clone(c.Servers), func(s Upstream) bool { return !s.Ready })
 	slices.SortFunc(servers, func(a, b Upstream) int {
 		return cmp.Or(strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name))
@@ -54,7 +54,7 @@ func newLibrary(c Contents) *library {
 	for _, f := range c.Resources {
 		if _, twice := l.serverOf[f.URI]; !twice {
 			l.serverOf[f.URI] = f.Owner
-			l.resources = append(l.resources, f.Resource)
+			l.add("resources", f.URI, f.Resource)
 		}
 	}
 	var all []remote
@@ -71,7 +71,7 @@ func newLibrary(c Contents) *library {
 		for _, r := range s.Resources {
 			if _, twice := l.serverOf[r.URI]; !twice {
 				l.serverOf[r.URI] = s.Key
-				l.resources = append(l.resources, r)
+				l.add("resources", r.URI, r)
 			}
 		}
 		for _, t := range s.ResourceTemplates {
@@ -79,7 +79,7 @@ func newLibrary(c Contents) *library {
 				continue
 			}
 			l.sourceOf[t.URITemplate] = s.Key
-			l.templates = append(l.templates, t)
+			l.add("resourceTemplates", t.URITemplate, t)
 			if compiled, err := uritemplate.New(t.URITemplate); err == nil && len(t.URITemplate) <= maxTemplate {
 				l.patterns = append(l.patterns, pattern{s.Key, compiled})
 			}
@@ -93,13 +93,20 @@ func newLibrary(c Contents) *library {
 			l.promptOf[name] = all[i]
 			p := all[i].prompt
 			p.Name = name
-			l.prompts = append(l.prompts, p)
+			l.add("prompts", name, p)
 		}
 	}
-	slices.SortFunc(l.prompts, func(a, b mcp.Prompt) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(l.resources, func(a, b mcp.Resource) int { return strings.Compare(a.URI, b.URI) })
-	slices.SortFunc(l.templates, func(a, b mcp.ResourceTemplate) int { return strings.Compare(a.URITemplate, b.URITemplate) })
+	for _, all := range l.lists {
+		slices.SortFunc(all, func(a, b listed) int { return strings.Compare(a.place, b.place) })
+	}
 	return l
+}
+
+// add adds an entry to a list. One whose annotations are not JSON would spoil the whole list.
+func (l *library) add(list, place string, entry any) {
+	if text, err := jsontext.Marshal(entry); err == nil {
+		l.lists[list] = append(l.lists[list], listed{listing: &listing{place: place, entry: text, legacy: text}})
+	}
 }
 
 // server returns the server that an address leads to: the one that lists it, else the
@@ -119,27 +126,23 @@ func (l *library) server(uri string) (v1.Key, bool) {
 	return v1.Key{}, false
 }
 
-// listResult is the answer to a list of prompts, resources or templates.
-type listResult struct {
-	base
-	*cacheable
-	NextCursor string `json:"nextCursor,omitempty"`
-	Tools      any    `json:"tools,omitempty"`
-	Prompts    any    `json:"prompts,omitempty"`
-	Resources  any    `json:"resources,omitempty"`
-	Templates  any    `json:"resourceTemplates,omitempty"`
+// listResult is the answer to a request for a list.
+type listResult map[string]any
+
+func (l listResult) mark(by *sdk.Implementation) {
+	l["resultType"], l["_meta"] = "complete", map[string]any{wire.MetaServer: by}
 }
 
-// page returns the items after the one that a cursor names, and the next cursor. A
-// list that changes between two pages neither repeats nor skips an item that stayed.
-func page[T any](all []T, name func(T) string, cursor string, size int) ([]T, string, error) {
+// page returns the items after the one that a cursor names, and the next cursor. If the list changes between two
+// pages, items that stay are neither repeated nor skipped.
+func page(all []listed, cursor string, size int) ([]listed, string, error) {
 	from := 0
 	if cursor != "" {
 		last, err := base64.RawURLEncoding.DecodeString(cursor)
 		if err != nil || len(last) == 0 {
 			return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server: begin again without one"}
 		}
-		at, found := slices.BinarySearchFunc(all, string(last), func(item T, last string) int { return strings.Compare(name(item), last) })
+		at, found := slices.BinarySearchFunc(all, string(last), func(l listed, last string) int { return strings.Compare(l.place, last) })
 		if from = at; found {
 			from++
 		}
@@ -148,35 +151,45 @@ func page[T any](all []T, name func(T) string, cursor string, size int) ([]T, st
 	if from+len(items) == len(all) {
 		return items, "", nil
 	}
-	return items, base64.RawURLEncoding.EncodeToString([]byte(name(items[len(items)-1]))), nil
+	return items, base64.RawURLEncoding.EncodeToString([]byte(items[len(items)-1].place)), nil
 }
 
-// list answers a list of what has a name.
-func list[T any](ctx context.Context, s *Server, r *request, all func(*library) []T, name func(T) string, put func(*listResult, []T)) (answer, error) {
-	s.catalog.Settle(ctx, "")
-	cursor, err := r.text("cursor")
-	if err != nil {
-		return nil, err
+// list returns the handler for a list: "tools", with the heaviest tools first, "prompts", "resources" or
+// "resourceTemplates".
+func list(key string) handler {
+	return func(s *Server, ctx context.Context, r *request) (answer, error) {
+		s.catalog.Settle(ctx, "")
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		cursor, err := r.text("cursor")
+		if err != nil {
+			return nil, err
+		}
+		set, scope := s.set.Load(), "public"
+		all := set.library.lists[key]
+		if key == "tools" {
+			if all = set.views.of(r.principal, set.listed); len(set.views.audiences) > 0 {
+				scope = "private"
+			}
+		}
+		items, next, err := page(all, cursor, s.opts.PageSize)
+		if err != nil {
+			return nil, err
+		}
+		entries := make([]json.RawMessage, len(items))
+		for i, l := range items {
+			if entries[i] = l.legacy; r.modern() {
+				entries[i] = l.entry
+			}
+		}
+		cache := s.cacheable(scope)
+		res := listResult{key: entries, "ttlMs": cache.TTL, "cacheScope": cache.Scope}
+		if next != "" {
+			res["nextCursor"] = next
+		}
+		return res, nil
 	}
-	items, next, err := page(all(s.set.Load().library), name, cursor, s.opts.PageSize)
-	if err != nil {
-		return nil, err
-	}
-	res := &listResult{cacheable: s.cacheable("public"), NextCursor: next}
-	put(res, items)
-	return res, nil
-}
-
-func (s *Server) listPrompts(ctx context.Context, r *request) (answer, error) {
-	return list(ctx, s, r, func(l *library) []mcp.Prompt { return l.prompts }, func(p mcp.Prompt) string { return p.Name }, func(l *listResult, all []mcp.Prompt) { l.Prompts = all })
-}
-
-func (s *Server) listResources(ctx context.Context, r *request) (answer, error) {
-	return list(ctx, s, r, func(l *library) []mcp.Resource { return l.resources }, func(r mcp.Resource) string { return r.URI }, func(l *listResult, all []mcp.Resource) { l.Resources = all })
-}
-
-func (s *Server) listTemplates(ctx context.Context, r *request) (answer, error) {
-	return list(ctx, s, r, func(l *library) []mcp.ResourceTemplate { return l.templates }, func(t mcp.ResourceTemplate) string { return t.URITemplate }, func(l *listResult, all []mcp.ResourceTemplate) { l.Templates = all })
 }
 
 // promptResult is a GetPromptResult.
@@ -205,11 +218,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (answer, error) {
 		return nil, err
 	}
 	defer release()
-	known, ok := s.set.Load().library.promptOf[name]
-	if !ok {
-		s.catalog.Settle(ctx, "")
-		known, ok = s.set.Load().library.promptOf[name]
-	}
+	known, ok := lookup(ctx, s, "", func(o *offers) (remote, bool) { p, ok := o.library.promptOf[name]; return p, ok })
 	if !ok {
 		return nil, invalidParams(fmt.Sprintf("unknown prompt %q", clip.Bytes(name, 100)))
 	}
@@ -265,11 +274,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (answer, error) {
 		return nil, err
 	}
 	defer release()
-	server, ok := s.set.Load().library.server(uri)
-	if !ok {
-		s.catalog.Settle(ctx, "")
-		server, ok = s.set.Load().library.server(uri)
-	}
+	server, ok := s.serverOf(ctx, uri)
 	if !ok {
 		return nil, noResource(uri, r.version)
 	}

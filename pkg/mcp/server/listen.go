@@ -77,11 +77,15 @@ func (s *Server) ResourceUpdated(uri string) {
 
 // announce sends a notification to the sessions and streams that want it, each in the background of none.
 func (s *Server) announce(method string, params map[string]any, inSession func(*session) bool, inStream func(*listener) bool) {
-	text, err := wire.Request("", method, anyParams(params))
+	var body any // stays nil without parameters
+	if params != nil {
+		body = params
+	}
+	text, err := wire.Request("", method, body)
 	if err != nil {
 		return
 	}
-	text = slices.Clip(text) // several write it at once
+	text = slices.Clip(text) // several sessions append a line end to it at once
 	s.sessions.mu.Lock()
 	all := slices.Collect(maps.Keys(s.sessions.all))
 	s.sessions.mu.Unlock()
@@ -103,13 +107,6 @@ func (s *Server) announce(method string, params map[string]any, inSession func(*
 			_ = k.tell(method, p) // it may be gone
 		}
 	}
-}
-
-func anyParams(p map[string]any) any {
-	if p == nil {
-		return nil
-	}
-	return p
 }
 
 func (k *listener) tell(method string, params any) error {
@@ -183,11 +180,7 @@ func (s *Server) listen(ctx context.Context, r *request) (answer, error) {
 // watch asks the server of a resource to say when it changes; the zero key when nobody says that
 // and the client need not know.
 func (s *Server) watch(ctx context.Context, uri, version string) (v1.Key, error) {
-	server, ok := s.set.Load().library.server(uri)
-	if !ok {
-		s.catalog.Settle(ctx, "")
-		server, ok = s.set.Load().library.server(uri)
-	}
+	server, ok := s.serverOf(ctx, uri)
 	if !ok {
 		return v1.Key{}, noResource(uri, version)
 	}

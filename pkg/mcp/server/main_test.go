@@ -26,7 +26,7 @@ var versions = map[string]string{"sessions": "2025-11-25", "modern": "2026-07-28
 type catalog struct {
 	do     func(ctx context.Context, call v1.Call) (v1.Result, error)
 	settle func(ctx context.Context)
-	report func(progress func(server.Progress))
+	report func(progress func(mcp.Progress))
 
 	mu     sync.Mutex
 	offers []server.Offer
@@ -70,7 +70,7 @@ func (c *catalog) Settle(ctx context.Context, _ string) {
 	}
 }
 
-func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(server.Progress)) (v1.Result, error) {
+func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(mcp.Progress)) (v1.Result, error) {
 	if c.report != nil {
 		c.report(progress)
 	}

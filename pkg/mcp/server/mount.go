@@ -14,19 +14,19 @@ import (
 // Access tells a handler of [HTTPOptions.Mounts] who asks.
 type Access struct{ endpoint *endpoint }
 
-// Caller is whom a token names.
+// Caller is the principal of a token.
 type Caller struct {
-	// Principal is the name; never empty.
+	// Principal is the name. It is empty only if clients need no token.
 	Principal string
 	// Groups are those that an OAuth token names, or the line of a token in a file.
 	Groups []string
-	// Expires is when the token ends; zero when it does not end by itself.
+	// Expires is when the token expires; zero if it does not.
 	Expires time.Time
 
-	dropped func(func()) (stop func())
+	dropped func(func()) (stop func()) // nil if the token cannot be revoked
 }
 
-// OnDrop calls f when the token is taken no longer, until stop is called.
+// OnDrop calls f when the token is revoked, until stop is called.
 func (c Caller) OnDrop(f func()) (stop func()) {
 	if c.dropped == nil {
 		return func() {}
@@ -54,7 +54,7 @@ func (a Access) Verify(ctx context.Context, token string) (Caller, error) {
 	if refused != nil {
 		return Caller{}, &AccessError{refused.status, refused.text}
 	}
-	return Caller{Principal: c.principal, Groups: c.groups, Expires: c.expires, dropped: c.dropped}, nil
+	return c.Caller, nil
 }
 
 // Named has the mounts answer to one more name of loopback, besides those of /mcp. It must come

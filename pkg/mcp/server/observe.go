@@ -12,13 +12,12 @@ import (
 	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
-	nometric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/mcpconv"
 	"go.opentelemetry.io/otel/trace"
-	notrace "go.opentelemetry.io/otel/trace/noop"
 
+	"toolctl.dev/toolctl/internal/tracing"
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
@@ -37,19 +36,13 @@ type observer struct {
 }
 
 func newObserver(s *Server, t trace.TracerProvider, m metric.MeterProvider) *observer {
-	if t == nil && m == nil {
+	tracer, meter, on := tracing.Instruments(scope, t, m)
+	if !on {
 		return nil
 	}
-	if t == nil {
-		t = notrace.NewTracerProvider()
-	}
-	if m == nil {
-		m = nometric.NewMeterProvider()
-	}
-	o := &observer{server: s, tracer: t.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))}
-	meter := m.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
+	o := &observer{server: s, tracer: tracer}
 	var errs [4]error
-	o.duration, errs[0] = mcpconv.NewServerOperationDuration(meter, metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
+	o.duration, errs[0] = mcpconv.NewServerOperationDuration(meter, metric.WithExplicitBucketBoundaries(tracing.Buckets...))
 	_, errs[1] = meter.Int64ObservableUpDownCounter("toolctl.mcp.sessions", metric.WithUnit("{session}"),
 		metric.WithDescription("Open sessions over HTTP, of clients of 2025-11-25 and older."),
 		metric.WithInt64Callback(func(_ context.Context, to metric.Int64Observer) error {
@@ -147,7 +140,7 @@ func (op operation) end(ctx context.Context, res answer, err error) {
 		span.SetName(op.req.Method + " " + target)
 	}
 	if n := op.req.session; n != nil && n.id != "" {
-		attrs = append(attrs, semconv.McpSessionID(mcpSession(n.id))) // as the audit names it
+		attrs = append(attrs, semconv.McpSessionID(wire.SessionName(n.id))) // as the audit names it
 	}
 	span.SetAttributes(append(attrs, semconv.McpMethodNameKey.String(op.req.Method))...)
 	if failure != "" {

@@ -3,14 +3,15 @@ package server
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/wirename"
 	"toolctl.dev/toolctl/pkg/mcp"
@@ -23,9 +24,8 @@ type offers struct {
 	views  views
 	byName map[string]offered
 
-	library  *library
-	archived [sha256.Size]byte // the sum of the library
-	only     *mcp.ServerState  // see onlyServer
+	library *library
+	only    *mcp.ServerState // see onlyServer
 }
 
 // offered is an offer and, unless it is hidden or cannot be listed, how it is listed.
@@ -39,13 +39,12 @@ type listed struct {
 	audience int // of views
 }
 
-// listing is a tool as lists have it. It serves on as long as the tool is the same.
+// listing is an entry of a list. That of a tool is used again as long as the tool stays the same.
 type listing struct {
-	place  string // orders the list: the weight, then the name
-	name   string
-	marks  []mcp.ParamMark // the arguments that stand in headers too
-	tool   json.RawMessage // as clients get it
-	legacy json.RawMessage // as clients of 2025-11-25 and older do
+	place  string          // orders the list and is its cursor: for tools the weight, then the name
+	marks  []mcp.ParamMark // the arguments of a tool that are also headers
+	entry  json.RawMessage // as clients get it
+	legacy json.RawMessage // as clients of 2025-11-25 and older get it
 }
 
 // Refresh reads the catalog again. When what is listed changed, clients that have a
@@ -58,16 +57,13 @@ func (s *Server) Refresh() {
 	next := newOffers(now.Tools, old)
 	next.only = onlyServer(now)
 	next.library = newLibrary(now)
-	h := sha256.New()
-	_ = json.NewEncoder(h).Encode([]any{next.library.prompts, next.library.resources, next.library.templates}) // annotations were read as JSON
-	h.Sum(next.archived[:0])
 	s.set.Store(next)
 	if old.byName != nil && !old.listsAs(next) {
 		s.opts.Logger.Info("tools changed", slog.Int("tools", len(next.listed)))
 		s.ListChanged("tools")
 	}
-	if old.byName != nil && old.archived != next.archived {
-		s.opts.Logger.Info("prompts or resources changed", slog.Int("prompts", len(next.library.prompts)), slog.Int("resources", len(next.library.resources)))
+	if old.byName != nil && !reflect.DeepEqual(old.library.lists, next.library.lists) {
+		s.opts.Logger.Info("prompts or resources changed", slog.Int("prompts", len(next.library.lists["prompts"])), slog.Int("resources", len(next.library.lists["resources"])))
 		s.ListChanged("prompts")
 		s.ListChanged("resources")
 	}
@@ -99,7 +95,7 @@ func newOffers(all []Offer, old *offers) *offers {
 // listsAs reports whether clients see the same list.
 func (o *offers) listsAs(other *offers) bool {
 	return slices.EqualFunc(o.listed, other.listed, func(a, b listed) bool {
-		return (a.listing == b.listing || bytes.Equal(a.tool, b.tool)) && o.views.name(a.audience) == other.views.name(b.audience)
+		return (a.listing == b.listing || bytes.Equal(a.entry, b.entry)) && o.views.name(a.audience) == other.views.name(b.audience)
 	})
 }
 
@@ -120,7 +116,7 @@ func newListing(w definition, weight int) *listing {
 	}
 	const heaviest = 1 << 20
 	place := fmt.Sprintf("%07d%s", heaviest-max(-heaviest, min(weight, heaviest)), w.Name)
-	l := &listing{place, w.Name, mcp.ParamMarks(w.InputSchema), tool, tool}
+	l := &listing{place, mcp.ParamMarks(w.InputSchema), tool, tool}
 	if old := w.forOlder(); len(old.OutputSchema) != len(w.OutputSchema) {
 		l.legacy, _ = json.Marshal(old)
 	}
@@ -168,41 +164,18 @@ func rootType(schema json.RawMessage) string {
 	return string(root.Type)
 }
 
-// lookup finds a tool by the name that clients know. It waits for what may
-// have the name only when that is not known yet.
-func (s *Server) lookup(ctx context.Context, name string) (Offer, bool) {
-	if o, ok := s.set.Load().byName[name]; ok {
-		return o.Offer, true
+// lookup finds something among the offers. If it is not there, lookup waits for servers that are starting, or with the
+// name of a tool only for those that may have it.
+func lookup[T any](ctx context.Context, s *Server, tool string, find func(*offers) (T, bool)) (T, bool) {
+	found, ok := find(s.set.Load())
+	if !ok {
+		s.catalog.Settle(ctx, tool)
+		found, ok = find(s.set.Load())
 	}
-	s.catalog.Settle(ctx, name)
-	o, ok := s.set.Load().byName[name]
-	return o.Offer, ok
+	return found, ok
 }
 
-// listTools answers tools/list: the heaviest tools first, equal ones in the order of their names.
-func (s *Server) listTools(ctx context.Context, r *request) (answer, error) {
-	s.catalog.Settle(ctx, "")
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	cursor, err := r.text("cursor")
-	if err != nil {
-		return nil, err
-	}
-	set := s.set.Load()
-	items, next, err := page(set.views.of(r.principal, set.listed), func(l listed) string { return l.place }, cursor, s.opts.PageSize)
-	if err != nil {
-		return nil, err
-	}
-	res, tools := &listResult{cacheable: s.cacheable("public")}, make([]json.RawMessage, len(items))
-	for i, l := range items {
-		if tools[i] = l.legacy; r.modern() {
-			tools[i] = l.tool
-		}
-	}
-	if len(set.views.audiences) > 0 {
-		res.Scope = "private"
-	}
-	res.Tools, res.NextCursor = tools, next
-	return res, nil
+// serverOf finds the server of a URI.
+func (s *Server) serverOf(ctx context.Context, uri string) (v1.Key, bool) {
+	return lookup(ctx, s, "", func(o *offers) (v1.Key, bool) { return o.library.server(uri) })
 }

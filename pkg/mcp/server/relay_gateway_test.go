@@ -34,14 +34,14 @@ func (g *gateway) Contents() server.Contents {
 }
 func (g *gateway) Settle(context.Context, string) {}
 
-func (g *gateway) Call(ctx context.Context, call v1.Call, progress func(server.Progress)) (v1.Result, error) {
+func (g *gateway) Call(ctx context.Context, call v1.Call, progress func(mcp.Progress)) (v1.Result, error) {
 	if g.before != nil {
 		if err := g.before(ctx, call); err != nil {
 			return v1.Result{}, err
 		}
 	}
 	if progress != nil {
-		ctx = mcp.WithProgress(ctx, func(p mcp.Progress) { progress(server.Progress(p)) })
+		ctx = mcp.WithProgress(ctx, func(p mcp.Progress) { progress(p) })
 	}
 	t := g.remote[call.Tool].Tool
 	return g.Upstreams.Call(ctx, v1.Key{Kind: v1.KindMCPServer, Namespace: t.Namespace(), Name: t.Spec.MCP.Server}, t.Spec.MCP.Tool, call.Args, false)

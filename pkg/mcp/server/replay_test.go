@@ -106,11 +106,11 @@ func (e *eventsOf) status() (int, string) {
 }
 
 // waiting is a catalog whose call reports progress and ends when it is let.
-func waiting() (c *catalog, report chan server.Progress, let chan string) {
+func waiting() (c *catalog, report chan mcp.Progress, let chan string) {
 	c = catalogOf(offer("", "do"))
-	report, let = make(chan server.Progress), make(chan string)
-	progress := make(chan func(server.Progress), 16)
-	c.report = func(p func(server.Progress)) { progress <- p }
+	report, let = make(chan mcp.Progress), make(chan string)
+	progress := make(chan func(mcp.Progress), 16)
+	c.report = func(p func(mcp.Progress)) { progress <- p }
 	c.do = func(ctx context.Context, call v1.Call) (v1.Result, error) {
 		tell := <-progress
 		if len(call.Args) == 0 {
@@ -146,14 +146,14 @@ func TestCallIsResumed(t *testing.T) {
 	if kind := first.res.Header.Get("Content-Type"); kind != "text/event-stream" || prime.id == "" || prime.retry == "" || prime.data != "" {
 		t.Fatalf("%s: %+v", kind, prime)
 	}
-	report <- server.Progress{Progress: 1}
+	report <- mcp.Progress{Progress: 1}
 	one, _ := first.next()
 	if one.id == prime.id || !strings.Contains(one.data, `"progress":1`) {
 		t.Fatalf("got %+v", one)
 	}
 	first.res.Body.Close() // the connection is lost
 	for n := 2; n < 5; n++ {
-		report <- server.Progress{Progress: float64(n)}
+		report <- mcp.Progress{Progress: float64(n)}
 	}
 
 	second := client.events("", one.id)
@@ -185,7 +185,7 @@ func TestResumedStreamHasOneReader(t *testing.T) {
 	if left := second.rest(); left != nil {
 		t.Errorf("got %q", left)
 	}
-	report <- server.Progress{Progress: 1}
+	report <- mcp.Progress{Progress: 1}
 	let <- "done"
 	if got := third.rest(); len(got) != 2 {
 		t.Errorf("got %q", got)
@@ -255,7 +255,7 @@ func TestKeptEventsAreBounded(t *testing.T) {
 	const many = 1000
 	go func() {
 		for n := range many {
-			report <- server.Progress{Progress: float64(n)}
+			report <- mcp.Progress{Progress: float64(n)}
 		}
 		let <- "the answer"
 	}()
@@ -300,7 +300,7 @@ func TestOlderClientResumes(t *testing.T) {
 	client.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
 	client.version = "2025-06-18"
 	client.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	go func() { report <- server.Progress{Progress: 1} }()
+	go func() { report <- mcp.Progress{Progress: 1} }()
 	stream := client.events(slowCall, "")
 	first, _ := stream.next()
 	if !strings.Contains(first.data, `"progress":1`) || first.id == "" {
@@ -320,7 +320,7 @@ func TestModernCallHasNoEventIDs(t *testing.T) {
 	e := listen(t, server.New(c, server.Options{StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{})
 	client := &raw{t: t, url: e.url, version: "2026-07-28"}
 	go func() {
-		report <- server.Progress{Progress: 1}
+		report <- mcp.Progress{Progress: 1}
 		let <- "done"
 	}()
 	meta := strings.Replace(fmt.Sprintf(modernMeta, `{}`), `"_meta":{`, `"_meta":{"progressToken":"p",`, 1)

@@ -99,7 +99,7 @@ func (s *Server) peer(r *request) *mcp.Peer {
 			p.LogLevel = ""
 		}
 		key, _ := r.Meta.Text(metaSession)
-		p.Key = "each-" + hash(r.principal, key)
+		p.Key = "each-" + wire.Hash(r.principal, key)
 	} else {
 		p.Key, p.LogLevel = r.session.key, r.session.logLevel()
 		p.Ask = func(ctx context.Context, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {

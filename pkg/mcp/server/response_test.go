@@ -11,6 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/callctx"
+	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
@@ -55,10 +56,10 @@ func (c *raw) streamed(body string, headers ...string) (kind string, next func()
 // What comes before the answer turns the response into a stream, which ends with the answer.
 func TestResponseBecomesAStream(t *testing.T) {
 	c := catalogOf(offer("", "do"))
-	late := make(chan func(server.Progress), 1)
-	c.report = func(progress func(server.Progress)) {
+	late := make(chan func(mcp.Progress), 1)
+	c.report = func(progress func(mcp.Progress)) {
 		if progress != nil {
-			progress(server.Progress{Progress: 1, Message: "one\ntwo"})
+			progress(mcp.Progress{Progress: 1, Message: "one\ntwo"})
 			late <- progress
 		}
 	}
@@ -81,7 +82,7 @@ func TestResponseBecomesAStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kind, next := call()
 			first, last := next(), next()
-			(<-late)(server.Progress{Progress: 2}) // goes nowhere
+			(<-late)(mcp.Progress{Progress: 2}) // goes nowhere
 			if text := toJSON(t, first); kind != "text/event-stream" || first["method"] != "notifications/progress" || !strings.Contains(text, `"progressToken":"p"`) || !strings.Contains(text, `one\ntwo`) {
 				t.Errorf("%s: %s", kind, text)
 			}

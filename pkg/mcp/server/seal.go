@@ -2,47 +2,42 @@ package server
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"toolctl.dev/toolctl/internal/seal"
 	"toolctl.dev/toolctl/pkg/replica"
 )
 
 // seals makes and opens the requestState of MCP 2026-07-28 (basic/utilities, multi
-// round-trip requests). A client can neither read nor alter it, and it is good for one
-// principal, one request and a time. Without replicas the key lives as long as the process, as the
-// calls that it names do; with them the state says which replica has the call.
+// round-trip requests). A client can neither read nor alter it, and it is valid for one principal and one request, as
+// long as its call is suspended. Without replicas the key lives as long as the process, like the
+// calls. With replicas the state names the replica that has the call.
 type seals struct {
 	keys    *seal.Keys      // without replicas
 	replica *replica.Member // nil without
 }
 
-// sealed is what a state says.
+// sealed is the content of a state.
 type sealed struct {
-	Call    string // callIDSize bytes
-	Round   int
-	Expires time.Time
+	Call  string // the ID of the suspended call
+	Round int
+	Bound []byte // see binding
 }
 
 const (
-	// maxState is the longest state that is looked at.
+	// maxState bounds the states that are opened.
 	maxState = 200
-	// callIDSize is how long the ids of held calls are.
+	// callIDSize is the length of the IDs of suspended calls, which are texts of crypto/rand.
 	callIDSize = 26
 	purpose    = "call"
 )
 
 func newSeals(r *replica.Member) seals { return seals{seal.Random(), r} }
 
-// newCallID makes the id of a held call.
-func newCallID() string { return rand.Text()[:callIDSize] }
-
-// binding is what a state is good for: a principal's request, however its arguments
+// binding identifies the request of a principal for which a state is valid, however the arguments
 // are written.
 func binding(r *request) []byte {
 	h := sha256.New()
@@ -63,22 +58,20 @@ func binding(r *request) []byte {
 	return h.Sum(nil)
 }
 
-func (s seals) seal(what sealed, bound []byte) string {
-	plain := append([]byte(what.Call), bound...)
-	plain = binary.AppendVarint(plain, what.Expires.UnixNano())
-	plain = binary.AppendUvarint(plain, uint64(what.Round))
+func (s seals) seal(what sealed) string {
+	plain := binary.AppendUvarint(append([]byte(what.Call), what.Bound...), uint64(what.Round)) //nolint:gosec // rounds are positive
 	if s.replica != nil {
 		return s.replica.SealCall(plain)
 	}
 	return s.keys.Seal(purpose, plain)
 }
 
-var errState = errors.New("requestState: it was altered, is of another request or principal, or has expired: send the request again without it")
+var errState = errors.New("requestState: it was altered, or belongs to another request or principal: send the request again without it")
 
-// open returns what a state says. It does not say which of its rules a state broke.
-func (s seals) open(state string, bound []byte, now time.Time) (sealed, error) {
+// open returns the content of a state. The error does not tell which rule the state broke.
+func (s seals) open(state string, bound []byte) (what sealed, err error) {
 	if len(state) > maxState {
-		return sealed{}, errState
+		return what, errState
 	}
 	var plain []byte
 	var ok bool
@@ -89,16 +82,8 @@ func (s seals) open(state string, bound []byte, now time.Time) (sealed, error) {
 	}
 	const fixed = callIDSize + sha256.Size
 	if !ok || len(plain) < fixed || !bytes.Equal(plain[callIDSize:fixed], bound) {
-		return sealed{}, errState
+		return what, errState
 	}
-	rest := plain[fixed:]
-	expires, n := binary.Varint(rest)
-	if n <= 0 {
-		return sealed{}, errState
-	}
-	round, m := binary.Uvarint(rest[n:])
-	if m <= 0 || !now.Before(time.Unix(0, expires)) {
-		return sealed{}, errState
-	}
-	return sealed{string(plain[:callIDSize]), int(round), time.Unix(0, expires)}, nil
+	round, _ := binary.Uvarint(plain[fixed:])
+	return sealed{string(plain[:callIDSize]), int(round), bound}, nil //nolint:gosec // it was sealed here
 }

@@ -3,10 +3,7 @@ package server
 import (
 	"cmp"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -157,14 +154,4 @@ func (s *Server) drain() <-chan struct{} {
 	}
 	s.calls.Stop()
 	return answered
-}
-
-// hash names a secret, such as a session id, in places where it must not stand.
-func hash(parts ...string) string {
-	text := make([]byte, 0, 128) // of most, on the stack
-	for _, p := range parts {
-		text = append(append(strconv.AppendInt(text, int64(len(p)), 10), ':'), p...)
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:12])
 }

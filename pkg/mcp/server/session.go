@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,7 +60,7 @@ func (s *Server) open(id, user string, after time.Duration, quota *admission.Quo
 	if name == "" { // no HTTP: the process serves one client
 		name = s.run
 	}
-	n := &session{server: s, id: id, user: user, key: "session-" + hash(name), quota: quota, calls: wire.Calls{Prefix: "toolctl-"}, over: make(chan struct{}), used: time.Now(), after: after, watched: map[string]v1.Key{}}
+	n := &session{server: s, id: id, user: user, key: "session-" + wire.Hash(name), quota: quota, calls: wire.Calls{Prefix: "toolctl-"}, over: make(chan struct{}), used: time.Now(), after: after, watched: map[string]v1.Key{}}
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()
 	if s.sessions.closing {
@@ -224,7 +226,7 @@ func (n *session) finish() {
 		}
 		s.catalog.EndPeer(n.key)
 		if n.id != "" {
-			s.turns.forget(mcpSession(n.id))
+			s.turns.forget(wire.SessionName(n.id))
 		}
 		if n.quota != nil {
 			n.quota.Give(n.user)
@@ -236,10 +238,7 @@ func (n *session) finish() {
 func (s *Server) endSessions() {
 	s.sessions.mu.Lock()
 	s.sessions.closing = true
-	all := make([]*session, 0, len(s.sessions.all))
-	for n := range s.sessions.all {
-		all = append(all, n)
-	}
+	all := slices.Collect(maps.Keys(s.sessions.all))
 	s.sessions.mu.Unlock()
 	for _, n := range all {
 		n.end()

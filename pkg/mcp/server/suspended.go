@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -97,7 +98,7 @@ func (s *Server) suspend(ctx context.Context, r *request, p *mcp.Peer, do handle
 		}
 		return s.wait(ctx, h)
 	}
-	h := &suspendedCall{id: newCallID(), bound: bound, moved: make(chan struct{}, 1), done: make(chan struct{}), at: r, open: map[string]*question{}, early: input}
+	h := &suspendedCall{id: rand.Text(), bound: bound, moved: make(chan struct{}, 1), done: make(chan struct{}), at: r, open: map[string]*question{}, early: input}
 	p.Ask, p.Notify = h.ask, notify(h.where)
 	held, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	h.cancel = cancel
@@ -268,7 +269,7 @@ func (s *Server) handOut(h *suspendedCall) (answer, error) {
 	}
 	h.at = nil
 	h.rounds++
-	res.State = s.suspended.seals.seal(sealed{h.id, h.rounds, time.Now().Add(askTimeout)}, h.bound)
+	res.State = s.suspended.seals.seal(sealed{h.id, h.rounds, h.bound})
 	h.expiry = time.AfterFunc(askTimeout, func() {
 		h.mu.Lock()
 		waits := h.at == nil
@@ -285,7 +286,7 @@ func (s *Server) handOut(h *suspendedCall) (answer, error) {
 // resume finds the call that the state of a request names, for its next round.
 func (s *Server) resume(state string, bound []byte, at *request) (*suspendedCall, error) {
 	refuse := func(text string) error { return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text} }
-	what, err := s.suspended.seals.open(state, bound, time.Now())
+	what, err := s.suspended.seals.open(state, bound)
 	if err != nil {
 		return nil, refuse(err.Error())
 	}

@@ -16,6 +16,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/admission"
+	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
@@ -294,12 +295,12 @@ func TestTooManyCallsAreRefused(t *testing.T) {
 func TestProgressComesInOrderAndBeforeTheAnswer(t *testing.T) {
 	const reports = 50
 	c := catalogOf(offer("", "do"))
-	c.report = func(progress func(server.Progress)) {
+	c.report = func(progress func(mcp.Progress)) {
 		if progress == nil {
 			return
 		}
 		for i := range reports {
-			progress(server.Progress{Progress: float64(i + 1), Total: reports, Message: fmt.Sprint("step ", i+1)})
+			progress(mcp.Progress{Progress: float64(i + 1), Total: reports, Message: fmt.Sprint("step ", i+1)})
 		}
 	}
 	meta := map[string]string{"sessions": `"_meta":{"progressToken":"p"},`, "modern": `"_meta":{"progressToken":"p","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},`}
@@ -322,7 +323,7 @@ func TestProgressComesInOrderAndBeforeTheAnswer(t *testing.T) {
 				t.Fatalf("%d messages: %s", len(got), body)
 			}
 			for i := range reports {
-				if want := fmt.Sprintf(`"params":{"progressToken":"p","message":"step %d","progress":%[1]d,"total":50}`, i+1); !strings.Contains(got[i], want) {
+				if want := fmt.Sprintf(`"params":{"progressToken":"p","progress":%d,"total":50,"message":"step %[1]d"}`, i+1); !strings.Contains(got[i], want) {
 					t.Errorf("message %d is %s", i, got[i])
 				}
 			}

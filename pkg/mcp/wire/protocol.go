@@ -1,5 +1,11 @@
 package wire
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+)
+
 // ModernVersion is the first version of MCP without sessions.
 const ModernVersion = "2026-07-28"
 
@@ -45,3 +51,17 @@ const (
 
 // Levels are the log levels of MCP (RFC 5424, section 6.2.1), the least severe first.
 var Levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// SessionName returns the name of a session in logs, spans and the audit. The ID of a session is a secret, so the name is
+// a hash of the ID.
+func SessionName(id string) string { return "mcp-" + Hash(id) }
+
+// Hash names a secret, or several texts together.
+func Hash(parts ...string) string {
+	text := make([]byte, 0, 128) // enough for most, on the stack
+	for _, p := range parts {
+		text = append(append(strconv.AppendInt(text, int64(len(p)), 10), ':'), p...)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12])
+}

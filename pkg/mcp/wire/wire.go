@@ -50,6 +50,26 @@ func (o Object) Text(name string) (string, bool) {
 	return jsontext.Unquote(raw), true
 }
 
+// ParseObject reads an object. It returns false for any other text.
+func ParseObject(text []byte) (o Object, ok bool) {
+	p := parser{text: text}
+	i := jsontext.SkipSpace(text, 0)
+	end := p.members(i, 1, &o, nil)
+	return o, o != nil && end >= 0 && jsontext.SkipSpace(text, end) == len(text)
+}
+
+// JSON returns the object as a text.
+func (o Object) JSON() json.RawMessage {
+	text := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(append(text, jsontext.Of(m.Name)...), ':'), m.Value...)
+	}
+	return append(text, '}')
+}
+
 // Kind is the kind of a message in JSON-RPC 2.0.
 type Kind int
 
