@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -9,22 +11,50 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
-	"toolctl.dev/toolctl/pkg/store/internal/plan"
 	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
 	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
 var dialect = sqlstore.Dialect{
-	Place:     "place",
-	Revision:  "SELECT value FROM toolctl_revision WHERE name = 'objects'",
-	LastLine:  "SELECT seq FROM toolctl_heads WHERE chain = '" + auditChain + "'",
-	Line:      "seq",
-	Audit:     "toolctl_audit WHERE chain = '" + auditChain + "'",
-	Namespace: "toolctl_namespace(record)",
-	Start:     "SELECT pruned, start FROM toolctl_heads WHERE chain = '" + auditChain + "' FOR UPDATE",
-	SetStart:  "UPDATE toolctl_heads SET pruned = $1, start = $2, bytes = bytes - $3 WHERE chain = '" + auditChain + "'",
-	Glob:      func(pattern string) (string, string) { return "LIKE", likeGlob.Replace(pattern) },
+	Place:        "place",
+	Revision:     "SELECT value FROM toolctl_revision WHERE name = 'objects'",
+	SetRevision:  "UPDATE toolctl_revision SET value = $1, bytes = " + objectBytes + " WHERE name = 'objects'",
+	LastOverride: "SELECT value FROM toolctl_revision WHERE name = 'overrides'",
+	NextOverride: "UPDATE toolctl_revision SET value = value + 1 WHERE name = 'overrides' RETURNING value",
+	LastLine:     "SELECT seq FROM toolctl_heads WHERE chain = '" + auditChain + "'",
+	Line:         "seq",
+	Audit:        "toolctl_audit WHERE chain = '" + auditChain + "'",
+	Namespace:    "toolctl_namespace(record)",
+	Start:        "SELECT pruned, start FROM toolctl_heads WHERE chain = '" + auditChain + "' FOR UPDATE",
+	SetStart:     "UPDATE toolctl_heads SET pruned = $1, start = $2, bytes = bytes - $3 WHERE chain = '" + auditChain + "'",
+	Glob:         func(pattern string) (string, string) { return "LIKE", likeGlob.Replace(pattern) },
+	Copying: sqlstore.Copying{
+		// A copy may take as long as it needs.
+		Begin: []string{"SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"},
+		Alone: []string{"SELECT 1 FROM toolctl_heads FOR UPDATE", "SELECT 1 FROM toolctl_revision ORDER BY name FOR UPDATE"},
+		End: []string{
+			`UPDATE toolctl_heads SET hash = coalesce((SELECT hash FROM toolctl_audit ORDER BY seq DESC LIMIT 1), start),
+				bytes = (SELECT coalesce(sum(octet_length(record)), 0) FROM toolctl_audit)`,
+			"UPDATE toolctl_revision SET bytes = " + objectBytes + " WHERE name = 'objects'",
+			"UPDATE toolctl_revision SET value = (SELECT coalesce(max(version), 0) FROM toolctl_overrides) WHERE name = 'overrides'",
+		},
+		Left: fmt.Sprintf("SELECT EXISTS (SELECT 1 FROM toolctl_counters WHERE octet_length(key) > %d)", maxKey),
+		Why:  fmt.Sprintf("a count has a key of more than %d bytes, of which only a hash is kept: it cannot be copied; wait until it has expired", maxKey),
+		Last: `SELECT '` + store.LastVersion + `' AS name, value, NULL::bytea AS hash FROM toolctl_revision WHERE name = 'objects'
+			UNION ALL SELECT '` + store.LastLine + `', seq, NULL FROM toolctl_heads WHERE chain = '` + auditChain + `'
+			UNION ALL SELECT '` + store.LastPruned + `', pruned, start FROM toolctl_heads WHERE chain = '` + auditChain + `'`,
+		Given: "SELECT EXISTS (SELECT 1 FROM toolctl_heads WHERE seq > 0) OR EXISTS (SELECT 1 FROM toolctl_revision WHERE name <> 'approvals' AND value > 0)",
+		SetLast: map[string]string{
+			store.LastVersion: "UPDATE toolctl_revision SET value = $1 WHERE name = 'objects'",
+			store.LastLine:    "UPDATE toolctl_heads SET seq = $1 WHERE chain = '" + auditChain + "'",
+			store.LastPruned:  "UPDATE toolctl_heads SET pruned = $1, start = coalesce($2, start) WHERE chain = '" + auditChain + "'",
+		},
+	},
 }
+
+// objectBytes is how much the objects and their revisions take.
+const objectBytes = `(SELECT coalesce(sum(octet_length(manifest) + octet_length(origin)), 0) FROM toolctl_objects)
+	+ (SELECT coalesce(sum(octet_length(manifest) + octet_length(origin)), 0) FROM toolctl_revision_objects)`
 
 // likeGlob makes a pattern of LIKE of a glob.
 var likeGlob = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`, `?`, `_`)
@@ -54,6 +84,8 @@ func (b backend) Watched() *watch.Source {
 	return &b.changed
 }
 
+func (b backend) Audited() *watch.Source { return &b.audited }
+
 // shared is a transaction as the shared methods need it.
 type shared struct {
 	s   *Store
@@ -80,25 +112,71 @@ func (t shared) Query(query string, args ...any) (sqlstore.Rows, error) {
 	return t.tx.Query(t.ctx, query, texts(args)...)
 }
 
-func (t shared) Lock(what string) error {
-	if what == "conditions" {
-		_, err := t.tx.Exec(t.ctx, "LOCK TABLE toolctl_conditions IN SHARE ROW EXCLUSIVE MODE")
-		return err
+func (t shared) Each(statement string, args iter.Seq[[]any]) error {
+	var b pgx.Batch
+	for values := range args {
+		b.Queue(statement, texts(values)...)
 	}
-	_, err := next(t.ctx, t.tx, what, 0)
+	return t.tx.SendBatch(t.ctx, &b).Close()
+}
+
+func (t shared) Fill(table store.Table, rows iter.Seq2[[]any, error]) error {
+	columns := table.Columns
+	if table.Name == "audit" {
+		columns = append(append([]string{"seq"}, columns[1:]...), "chain")
+	}
+	next, stop := iter.Pull2(rows)
+	defer stop()
+	var read error
+	_, err := t.tx.CopyFrom(t.ctx, pgx.Identifier{"toolctl_" + table.Name}, columns, pgx.CopyFromFunc(func() ([]any, error) {
+		row, err, more := next()
+		if read = err; !more || err != nil {
+			return nil, err
+		}
+		switch row = texts(row); table.Name {
+		case "audit":
+			row = append(row, auditChain)
+		case "counters":
+			key, _ := row[0].(string)
+			row[0] = keyOf(v1.Counter{Key: key})
+		}
+		return row, nil
+	}))
+	if read != nil {
+		return read // of which the server's error has the text only
+	}
 	return err
 }
 
-func (t shared) Tell(what string) error { return changed(t.ctx, t.tx, what) }
+func (t shared) Lock(what string) (err error) {
+	switch what {
+	case "conditions", "runs":
+		_, err = t.tx.Exec(t.ctx, "LOCK TABLE toolctl_"+what+" IN SHARE ROW EXCLUSIVE MODE")
+	default:
+		_, err = t.tx.Exec(t.ctx, "SELECT 1 FROM toolctl_revision WHERE name = $1 FOR UPDATE", what)
+	}
+	return err
+}
+
+// Tell has the database tell every process of a change once the transaction is committed.
+func (t shared) Tell(what string) error {
+	_, err := t.tx.Exec(t.ctx, "SELECT pg_notify($1, $2)", channel, what)
+	return err
+}
 
 func (t shared) AddAudit(lines ...v1.AuditRecord) error { return t.s.addAudit(t.ctx, t.tx, lines...) }
 
-func (t shared) CarryOut(p *plan.Plan) error { return t.s.carryOut(t.ctx, t.tx, p) }
-
-func (t shared) Rows(keys []v1.Key) ([]plan.Row, error) {
-	kinds, namespaces, names := columnsOf(keys)
-	return sqlstore.Objects(t, "SELECT "+sqlstore.Columns+` FROM toolctl_objects o
-		JOIN unnest($1::text[], $2::text[], $3::text[]) AS k (kind, namespace, name) USING (kind, namespace, name)`, kinds, namespaces, names)
+func (t shared) Room() error {
+	if t.s.max == 0 {
+		return nil
+	}
+	var bytes int64
+	err := t.tx.QueryRow(t.ctx, `SELECT (SELECT bytes FROM toolctl_revision WHERE name = 'objects') + (SELECT bytes FROM toolctl_heads WHERE chain = $1)
+		+ (SELECT coalesce(sum(octet_length(state)), 0) FROM toolctl_runs)`, auditChain).Scan(&bytes)
+	if err == nil && bytes > t.s.max {
+		err = fmt.Errorf("%w of %d bytes, nothing was changed: raise --store-max-bytes", store.ErrLimit, t.s.max)
+	}
+	return err
 }
 
 // TakeApproval implements [store.Approvals].

@@ -35,7 +35,6 @@ type Store struct {
 	name  string // for messages
 	pool  *pgxpool.Pool
 	conns int // most connections of the pool
-	keep  int64
 	max   int64
 
 	closed  chan struct{}
@@ -71,8 +70,9 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 		return nil, err
 	}
 	busy := cmp.Or(opts.BusyTimeout, 10*time.Second)
-	s := &Store{keep: int64(cmp.Or(opts.KeepChanges, 10_000)), max: opts.MaxBytes, closed: make(chan struct{})}
-	s.Methods = sqlstore.New(backend{s}, dialect)
+	keep := int64(cmp.Or(opts.KeepChanges, 10_000))
+	s := &Store{max: opts.MaxBytes, closed: make(chan struct{})}
+	s.Methods = sqlstore.New(backend{s}, dialect, keep)
 	// NOTIFY tells of changes at once. The intervals are for what it does not bring: poolers
 	// drop LISTEN without a word, and the audit would notify with every call.
 	s.changed.Interval, s.audited.Interval = cmp.Or(opts.WatchInterval, 5*time.Second), cmp.Or(opts.WatchInterval, 250*time.Millisecond)

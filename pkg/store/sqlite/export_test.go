@@ -32,7 +32,7 @@ func (s *Store) WaitingShorts() int {
 
 // AuditPlans is how SQLite finds what is asked of the audit: the text of each query and its plan.
 func (s *Store) AuditPlans(ctx context.Context, filter store.AuditFilter) (plans []string, err error) {
-	planned := sqlstore.New(planning{backend{s}, &plans}, dialect)
+	planned := sqlstore.New(planning{backend{s}, &plans}, dialect, 0)
 	err = planned.EachAudit(ctx, filter, func(store.AuditLine) error { return nil })
 	return plans, err
 }

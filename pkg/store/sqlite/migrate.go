@@ -71,14 +71,15 @@ func migrateUp(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// version is that of the last migration that was carried out, -1 for an empty file.
-func (s *Store) version(ctx context.Context) (int64, error) {
-	var at int64
-	err := s.withConn(ctx, func(c *sql.Conn) error {
+// version is that of the last migration that was carried out, -1 for an empty file. It is read in one
+// transaction, since another process may be migrating.
+func (s *Store) version(ctx context.Context) (at int64, err error) {
+	err = s.withConn(ctx, func(c *sql.Conn) error {
 		return s.retry(ctx, func() error {
-			var err error
-			at, err = readVersion(ctx, c)
-			return err
+			return s.transact(ctx, c, "BEGIN", func(c *sql.Conn) (err error) {
+				at, err = readVersion(ctx, c)
+				return err
+			})
 		})
 	})
 	return at, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"strings"
 	"time"
@@ -13,22 +14,38 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/store"
-	"toolctl.dev/toolctl/pkg/store/internal/plan"
 	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
 	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
 var dialect = sqlstore.Dialect{
-	Place:     "rowid",
-	Revision:  "SELECT value FROM revision",
-	LastLine:  "SELECT coalesce(max(id), 0) FROM audit",
-	Line:      "id",
-	Audit:     "audit WHERE true",
-	Namespace: "CASE WHEN json_valid(CAST(record AS TEXT)) THEN json_extract(CAST(record AS TEXT), '$.namespace') END",
-	Start:     "SELECT pruned, hash FROM audit_start",
-	SetStart:  "UPDATE audit_start SET pruned = $1, hash = $2 WHERE $3 >= 0",
-	Glob:      func(pattern string) (string, string) { return "GLOB", strings.ReplaceAll(pattern, "[", "[[]") },
+	Place:        "rowid",
+	Revision:     "SELECT value FROM revision",
+	SetRevision:  "UPDATE revision SET value = $1",
+	LastOverride: "SELECT coalesce(max(version), 0) FROM overrides",
+	NextOverride: "SELECT coalesce(max(version), 0) + 1 FROM overrides",
+	LastLine:     "SELECT coalesce(max(id), 0) FROM audit",
+	Line:         "id",
+	Audit:        "audit WHERE true",
+	Namespace:    "CASE WHEN json_valid(CAST(record AS TEXT)) THEN json_extract(CAST(record AS TEXT), '$.namespace') END",
+	Start:        "SELECT pruned, hash FROM audit_start",
+	SetStart:     "UPDATE audit_start SET pruned = $1, hash = $2 WHERE $3 >= 0",
+	Glob:         func(pattern string) (string, string) { return "GLOB", strings.ReplaceAll(pattern, "[", "[[]") },
+	Copying: sqlstore.Copying{
+		Left:  "SELECT before > pruned FROM audit_start",
+		Why:   "the first lines of its audit are older than the chain and cannot be copied: remove them with 'toolctl audit prune --before'",
+		Last:  lastRows,
+		Given: "SELECT EXISTS (SELECT 1 FROM (" + lastRows + ") WHERE value > 0)",
+		SetLast: map[string]string{
+			store.LastVersion: "UPDATE revision SET value = $1",
+			store.LastLine:    "INSERT INTO sqlite_sequence (name, seq) VALUES ('audit', $1)", // SQLite raises it to that of the lines (sqlite.org/autoinc.html)
+			store.LastPruned:  "UPDATE audit_start SET before = 0, pruned = $1, hash = $2",
+		},
+	},
 }
+
+const lastRows = "SELECT '" + store.LastVersion + "' AS name, value, NULL AS hash FROM revision UNION ALL SELECT '" + store.LastLine + "', " + lastLine +
+	", NULL UNION ALL SELECT '" + store.LastPruned + "', pruned, hash FROM audit_start"
 
 // backend is a store as the shared methods need it.
 type backend struct{ *Store }
@@ -46,6 +63,7 @@ func (b backend) Now(context.Context) (time.Time, error) { return b.now(), nil }
 func (b backend) Explain(ctx context.Context, err error) error { return b.explain(ctx, err) }
 func (b backend) Notify()                                      { b.changed.Notify() }
 func (b backend) Watched() *watch.Source                       { return &b.changed }
+func (b backend) Audited() *watch.Source                       { return &b.audited }
 
 // tx is a transaction as the shared methods need it.
 type tx struct {
@@ -82,26 +100,31 @@ func (tx) Tell(string) error { return nil } // others look again and again
 
 func (t tx) AddAudit(lines ...v1.AuditRecord) error { return addAudit(t.ctx, t.c, lines...) }
 
-func (t tx) CarryOut(p *plan.Plan) error { return carryOut(t.ctx, t.c, p, t.s.keep) }
+func (tx) Room() error { return nil } // SQLite itself refuses to grow
 
-func (t tx) Rows(keys []v1.Key) ([]plan.Row, error) {
-	get, err := t.c.PrepareContext(t.ctx, "SELECT "+sqlstore.Columns+" FROM objects WHERE kind = ? AND namespace = ? AND name = ?")
+func (t tx) Each(statement string, args iter.Seq[[]any]) error {
+	prepared, err := t.c.PrepareContext(t.ctx, here(statement))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer get.Close()
-	rows := make([]plan.Row, 0, len(keys))
-	for _, key := range keys {
-		var row plan.Row
-		err := get.QueryRowContext(t.ctx, key.Kind, key.Namespace, key.Name).Scan(sqlstore.Fields(&row)...)
-		switch {
-		case err == nil:
-			rows = append(rows, row)
-		case !errors.Is(err, sql.ErrNoRows):
-			return nil, err
+	defer prepared.Close()
+	for values := range args {
+		if _, err := prepared.ExecContext(t.ctx, values...); err != nil {
+			return err
 		}
 	}
-	return rows, nil
+	return nil
+}
+
+func (t tx) Fill(table store.Table, rows iter.Seq2[[]any, error]) (err error) {
+	insert := "INSERT INTO " + table.Name + " (" + strings.Join(table.Columns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(table.Columns)-1) + ")"
+	return errors.Join(t.Each(insert, func(yield func([]any) bool) {
+		for row, failed := range rows {
+			if err = failed; err != nil || !yield(row) {
+				return
+			}
+		}
+	}), err)
 }
 
 // Size implements [store.Sized]: the file, and what was written to its log since.

@@ -40,7 +40,6 @@ type Store struct {
 	shown string // for messages
 	db    *sql.DB
 	busy  time.Duration
-	keep  int64
 	max   int64
 	now   func() time.Time
 
@@ -91,17 +90,17 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 
 // newStore makes a store that has no database yet.
 func newStore(path string, opts store.Options) *Store {
+	keep := int64(cmp.Or(opts.KeepChanges, 10_000))
 	s := &Store{
 		name:   path,
 		shown:  fmt.Sprintf("store %q", path),
 		busy:   cmp.Or(opts.BusyTimeout, 10*time.Second),
-		keep:   int64(cmp.Or(opts.KeepChanges, 10_000)),
 		max:    opts.MaxBytes,
 		now:    time.Now,
 		gate:   make(chan struct{}, 1),
 		closed: make(chan struct{}),
 	}
-	s.Methods = sqlstore.New(backend{s}, dialect)
+	s.Methods = sqlstore.New(backend{s}, dialect, keep)
 	interval := cmp.Or(opts.WatchInterval, 250*time.Millisecond)
 	s.changed.Interval, s.changed.Closed, s.audited.Interval, s.audited.Closed = interval, s.closed, interval, s.closed
 	return s

@@ -15,7 +15,7 @@ import (
 func (m Methods) Get(ctx context.Context, key v1.Key) (store.Record, error) {
 	var r plan.Row
 	err := m.b.Read(ctx, func(tx Tx) error {
-		there, err := find(tx, Fields(&r), "SELECT "+Columns+" FROM toolctl_objects WHERE kind = $1 AND namespace = $2 AND name = $3", key.Kind, key.Namespace, key.Name)
+		there, err := find(tx, fields(&r), "SELECT "+Columns+" FROM toolctl_objects WHERE kind = $1 AND namespace = $2 AND name = $3", key.Kind, key.Namespace, key.Name)
 		if err != nil || there {
 			return err
 		}
@@ -86,7 +86,7 @@ func (m Methods) change(ctx context.Context, prepare func(tx Tx) (*plan.Plan, []
 		if p, lines, err = prepare(tx); err != nil {
 			return err
 		}
-		if err := tx.CarryOut(p); err != nil {
+		if err := m.carryOut(tx, p); err != nil {
 			return err
 		}
 		return tx.AddAudit(lines...)
@@ -97,9 +97,8 @@ func (m Methods) change(ctx context.Context, prepare func(tx Tx) (*plan.Plan, []
 	return err
 }
 
-// ChangesAfter reads the next changes, and whether there are more. When nothing happened
-// this is one query for one number.
-func (m Methods) ChangesAfter(ctx context.Context, from int64) (events []store.Event, more bool, err error) {
+// changesAfter reads the next changes, and whether there are more.
+func (m Methods) changesAfter(ctx context.Context, from int64) (events []store.Event, more bool, err error) {
 	const batch = 256
 	var log []plan.Event
 	err = m.b.Read(ctx, func(tx Tx) error {
@@ -112,7 +111,7 @@ func (m Methods) ChangesAfter(ctx context.Context, from int64) (events []store.E
 			return watch.TooOld(from, at)
 		}
 		log, err = all(tx, func(row Rows) (e plan.Event, err error) {
-			err = row.Scan(append([]any{&e.Type}, Fields(&e.Row)...)...)
+			err = row.Scan(append([]any{&e.Type}, fields(&e.Row)...)...)
 			return e, err
 		}, "SELECT type, "+Columns+" FROM toolctl_changes WHERE resource_version > $1 ORDER BY resource_version LIMIT $2", from, batch)
 		if err != nil {
@@ -141,13 +140,22 @@ var _ plan.Reader = reader{}
 
 func (m *Methods) reader(tx Tx) reader { return reader{tx, &m.d} }
 
+// Revision implements [store.Objects].
+func (m Methods) Revision(ctx context.Context) (at int64, err error) {
+	err = m.b.Read(ctx, func(tx Tx) error {
+		at, err = m.reader(tx).Revision()
+		return err
+	})
+	return at, err
+}
+
 func (r reader) Revision() (at int64, err error) {
 	err = One(r, []any{&at}, r.d.Revision)
 	return at, err
 }
 
 func (r reader) Members(set string) ([]plan.Row, error) {
-	return Objects(r, "SELECT "+Columns+" FROM toolctl_objects WHERE set_name = $1", set)
+	return objects(r, "SELECT "+Columns+" FROM toolctl_objects WHERE set_name = $1", set)
 }
 
 func (r reader) Names(kind string) ([]v1.Key, error) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/chain"
 )
 
 const overrideColumns = "SELECT version, namespace, tool, description, author, time FROM toolctl_overrides "
@@ -34,8 +35,38 @@ func (m Methods) overrides(ctx context.Context, query string, args ...any) (foun
 	return found, err
 }
 
-// OverrideBefore is the version of the newest override of a tool, 0 without one.
-func OverrideBefore(tx Tx, o *store.Override) (version int64, err error) {
-	err = One(tx, []any{&version}, "SELECT coalesce(max(version), 0) FROM toolctl_overrides WHERE namespace = $1 AND tool = $2", o.Namespace, o.Tool)
-	return version, err
+// SetOverride implements [store.Overrides].
+func (m Methods) SetOverride(ctx context.Context, o store.Override) (store.Override, error) {
+	now, err := m.b.Now(ctx)
+	if err == nil {
+		o, err = o.Complete(now)
+	}
+	if err != nil {
+		return o, err
+	}
+	err = m.b.Write(ctx, func(tx Tx) error {
+		if err := tx.Lock("overrides"); err != nil {
+			return err
+		}
+		var before int64
+		if err := One(tx, []any{&before}, "SELECT coalesce(max(version), 0) FROM toolctl_overrides WHERE namespace = $1 AND tool = $2", o.Namespace, o.Tool); err != nil {
+			return err
+		}
+		if err := One(tx, []any{&o.Version}, m.d.NextOverride); err != nil {
+			return err
+		}
+		_, err := tx.Exec("INSERT INTO toolctl_overrides (version, namespace, tool, description, author, time) VALUES ($1, $2, $3, $4, $5, $6)",
+			o.Version, o.Namespace, o.Tool, o.Description, o.Author, o.Time.UnixMicro())
+		if err != nil {
+			return err
+		}
+		if err := tx.Tell("overrides"); err != nil {
+			return err
+		}
+		return tx.AddAudit(chain.Override(&o, before))
+	})
+	if err == nil {
+		m.b.Notify()
+	}
+	return o, err
 }

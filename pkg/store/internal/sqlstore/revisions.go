@@ -66,7 +66,7 @@ func (m Methods) RevisionObjects(ctx context.Context, set string, number int64) 
 		if set == "" || !slices.ContainsFunc(kept, func(r store.Revision) bool { return r.Number == number }) {
 			return plan.Refuse(store.NoRevision(set, number, kept))
 		}
-		found, err = Objects(tx, "SELECT "+Columns+" FROM toolctl_revision_objects WHERE set_name = $1 AND first <= $2 AND (last = 0 OR last >= $2)", set, number)
+		found, err = objects(tx, "SELECT "+Columns+" FROM toolctl_revision_objects WHERE set_name = $1 AND first <= $2 AND (last = 0 OR last >= $2)", set, number)
 		return err
 	})
 	if err != nil {

@@ -8,16 +8,34 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/plan"
 )
 
-// RoomForRun refuses a run when there are as many others as there may be.
-func RoomForRun(tx Tx, id string) error {
-	var others int
-	if err := One(tx, []any{&others}, "SELECT count(*) FROM toolctl_runs WHERE id <> $1", id); err != nil {
+// PutRun implements [store.Runs].
+func (m Methods) PutRun(ctx context.Context, r store.Run) error {
+	if err := r.Check(); err != nil {
 		return err
 	}
-	if others >= store.MaxRuns {
-		return plan.Refuse(store.ErrRunsFull)
+	now, err := m.b.Now(ctx)
+	if err != nil {
+		return err
 	}
-	return nil
+	return m.b.Write(ctx, func(tx Tx) error {
+		if err := tx.Lock("runs"); err != nil { // those who put runs at once must not put more than there may be
+			return err
+		}
+		var others int
+		if err := One(tx, []any{&others}, "SELECT count(*) FROM toolctl_runs WHERE id <> $1", r.ID); err != nil {
+			return err
+		}
+		if others >= store.MaxRuns {
+			return plan.Refuse(store.ErrRunsFull)
+		}
+		_, err := tx.Exec(`INSERT INTO toolctl_runs (id, prompt, updated, state) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (id) DO UPDATE SET prompt = excluded.prompt, updated = excluded.updated, state = excluded.state`,
+			r.ID, r.Prompt, now.UnixMicro(), append([]byte{}, r.State...)) // never NULL
+		if err != nil {
+			return err
+		}
+		return tx.Room()
+	})
 }
 
 // GetRun implements [store.Runs].

@@ -9,11 +9,11 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
-	"toolctl.dev/toolctl/pkg/store/internal/plan"
 	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
@@ -29,8 +29,11 @@ type Backend interface {
 	Explain(ctx context.Context, err error) error
 	// Notify tells the watches of this process of a change.
 	Notify()
-	// Watched tells of the changes of all processes.
+	// Watched tells of the changes of all processes, and Audited of the lines that they add to the audit.
 	Watched() *watch.Source
+	Audited() *watch.Source
+	// Audit has the methods that differ between the two.
+	store.Audit
 }
 
 // Tx is a transaction, for the one call that made it.
@@ -38,16 +41,18 @@ type Tx interface {
 	// Exec carries out a statement and returns how many rows it changed.
 	Exec(query string, args ...any) (int64, error)
 	Query(query string, args ...any) (Rows, error)
-	// Lock keeps others from changing "objects", "approvals" or "conditions" until the end.
+	// Lock keeps others from changing "objects", "approvals", "overrides", "conditions" or "runs" until the end.
 	Lock(what string) error
 	// Tell has all processes told of a change once the transaction is committed.
 	Tell(what string) error
 	// AddAudit adds lines to the audit. They come last.
 	AddAudit(lines ...v1.AuditRecord) error
-	// Rows returns those of the rows of some keys that are there, in any order.
-	Rows(keys []v1.Key) ([]plan.Row, error)
-	// CarryOut writes what a plan says.
-	CarryOut(p *plan.Plan) error
+	// Each carries out a statement with each of several lists of values.
+	Each(statement string, args iter.Seq[[]any]) error
+	// Fill adds rows to a table.
+	Fill(t store.Table, rows iter.Seq2[[]any, error]) error
+	// Room refuses what made the store larger than it may be, where the database does not do that.
+	Room() error
 }
 
 // Rows are the rows of a query, to be closed.
@@ -65,6 +70,10 @@ type Dialect struct {
 	// Revision is the query of the resourceVersion given out last, LastLine that of the last line
 	// of the audit.
 	Revision, LastLine string
+	// SetRevision sets the resourceVersion to $1, once objects were written.
+	SetRevision string
+	// LastOverride is the query of the newest version of an override, NextOverride gives out the next.
+	LastOverride, NextOverride string
 	// Line is the column with the number of a line of the audit, Audit the table and the condition
 	// that lines fit, and Namespace the namespace in a record.
 	Line, Audit, Namespace string
@@ -73,16 +82,19 @@ type Dialect struct {
 	Start, SetStart string
 	// Glob makes a condition for a column, without the number of its value, of a pattern of * and ?.
 	Glob func(pattern string) (operator, value string)
+	// Copying is for copies of the store.
+	Copying Copying
 }
 
 // Methods are the shared methods of a store.
 type Methods struct {
-	b Backend
-	d Dialect
+	b    Backend
+	d    Dialect
+	keep int64
 }
 
-// New makes the shared methods.
-func New(b Backend, d Dialect) Methods { return Methods{b, d} }
+// New makes the shared methods of a store that keeps so many changes for watches.
+func New(b Backend, d Dialect, keep int64) Methods { return Methods{b, d, keep} }
 
 // all reads each row of a query.
 func all[T any](tx Tx, read func(Rows) (T, error), query string, args ...any) (found []T, err error) {
@@ -117,29 +129,12 @@ func One(tx Tx, into []any, query string, args ...any) error {
 	return err
 }
 
-// Columns are the columns of a row, in the order of [Fields] and [Values].
-const Columns = "kind, namespace, name, set_name, uid, resource_version, generation, created, updated, manifest, origin"
-
-// Fields are what the columns are scanned into.
-func Fields(r *plan.Row) []any {
-	return []any{&r.Key.Kind, &r.Key.Namespace, &r.Key.Name, &r.Set, &r.UID, &r.Version, &r.Generation, &r.Created, &r.Updated, &r.Manifest, &r.Origin}
-}
-
-// Values are what the columns are filled with.
-func Values(r *plan.Row) []any {
-	return []any{r.Key.Kind, r.Key.Namespace, r.Key.Name, r.Set, r.UID, r.Version, r.Generation, r.Created, r.Updated, r.Manifest, r.Origin}
-}
-
-// Objects reads the rows of a query for Columns.
-func Objects(tx Tx, query string, args ...any) ([]plan.Row, error) {
-	return all(tx, func(r Rows) (row plan.Row, err error) {
-		err = r.Scan(Fields(&row)...)
-		return row, err
-	}, query, args...)
-}
-
 var _ interface {
+	store.Objects
+	store.Overrides
 	store.Approvals
 	store.Conditions
 	store.Revisions
+	store.Runs
+	store.Copier
 } = Methods{}
