@@ -29,7 +29,7 @@ const (
 	members                // an object whose members are schemas, or (dependencies) lists of names
 )
 
-// Role says to what part of the instance the subschemas of a keyword are applied. Every role but Same consumes
+// Role is the part of the instance to which the subschemas of a keyword are applied. Every role but Same consumes
 // input, so a cycle through it ends with the document.
 type Role int
 
@@ -79,7 +79,7 @@ type Subschema struct {
 }
 
 // Subschemas returns the schemas directly inside a schema that stands at a pointer, in a fixed order. It leaves out
-// what is no schema where one belongs, because the metaschema reports that.
+// values that are not schemas, because the metaschema reports them.
 func Subschemas(schema any, at string, draft Draft) []Subschema {
 	obj := ObjectOf(schema)
 	if obj == nil {
@@ -146,7 +146,7 @@ func isSchema(v any) bool {
 	return ok || ObjectOf(v) != nil
 }
 
-// Vocabulary has the keywords of JSON Schema, drafts 4 to 2020-12, and those of OpenAPI 3.0 that often stand beside
+// Vocabulary lists the keywords of JSON Schema, drafts 4 to 2020-12, and those of OpenAPI 3.0 that often stand beside
 // them, by name.
 var Vocabulary = []string{
 	"$anchor", "$comment", "$defs", "$dynamicAnchor", DynamicRef, "$id", RecursiveRef, "$recursiveAnchor", Ref, "$schema", "$vocabulary",

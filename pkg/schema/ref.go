@@ -42,7 +42,7 @@ func (d *Document) Again() { d.left = maxSteps }
 
 // Resolve returns the part of a document that a reference names, and its JSON Pointer: "#" followed by a JSON
 // Pointer, which may be percent-encoded (RFC 6901, section 6), "#" followed by an anchor, or the id of a schema in
-// the document. It does not follow a reference that stands there.
+// the document. It does not follow a reference at that place.
 func (d *Document) Resolve(ref string) (part any, pointer string, ok bool) {
 	fragment, local := strings.CutPrefix(ref, "#")
 	if text, err := url.PathUnescape(fragment); err == nil {
@@ -99,7 +99,7 @@ func (d *Document) Target(schema any) (target any, ok bool) {
 }
 
 // Whole returns a schema as one object: references are followed, and their targets joined with the keywords beside
-// them and with the schemas of allOf. It returns nil for what is no object.
+// them and with the schemas of allOf. It returns nil if the schema is not an object.
 func (d *Document) Whole(schema any) Object { return d.whole(schema, maxHops) }
 
 func (d *Document) whole(schema any, hops int) Object {

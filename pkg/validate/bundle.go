@@ -7,13 +7,12 @@ import (
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
-// A bundle writes a schema anew for gojsonschema: one document that holds only
-// keywords which that engine knows, in which every reference is
-// "#/definitions/N" and no id is left.
+// A bundle rewrites a schema for gojsonschema as one document that contains only
+// keywords of that engine. Every reference is "#/definitions/N", and there are no ids.
 //
-// The engine would otherwise resolve references by itself: it fetches what it
-// does not know, and takes any object with an "id" for a schema, even one under
-// "default". So what was checked on the graph would not be what runs.
+// The engine would resolve the original references by itself: it fetches unknown
+// ones, and treats every object with an "id" as a schema, even one under
+// "default". It would then run something else than what the graph checked.
 type bundle struct {
 	g       *graph
 	targets map[int]bool // nodes that something refers to
@@ -26,8 +25,8 @@ var plain = []string{
 	"pattern", "uniqueItems", "required",
 }
 
-// bundleFor returns the schema for gojsonschema, or false when a part of it is of
-// another draft or holds what that engine gets wrong.
+// bundleFor returns the schema for gojsonschema, or false if part of it is of
+// another draft or contains what that engine gets wrong.
 func bundleFor(g *graph, format bool) (any, bool) {
 	b := bundle{g: g, targets: map[int]bool{}, format: format}
 	draft := g.nodes[0].res.draft
@@ -55,8 +54,8 @@ func bundleFor(g *graph, format bool) (any, bool) {
 	return root, true
 }
 
-// inexact says whether v holds a number that a double does not hold to the
-// digit: gojsonschema compares enum and const as doubles.
+// inexact reports whether v contains a number that a double cannot represent
+// exactly: gojsonschema compares enum and const as doubles.
 func inexact(v any) bool {
 	switch v := v.(type) {
 	case json.Number:

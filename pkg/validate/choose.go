@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// choose picks what to say about a value that fits no branch of an anyOf or
-// oneOf: only what keeps it from the branch that was most likely meant. Fixing
-// any one branch coerces the value, so nothing is lost.
+// choose selects what to report about a value that matches no branch of an anyOf or
+// oneOf: the problems of the branch that was most likely intended. Fixing
+// one branch is enough, so nothing is lost.
 func choose(branches [][]problem, base []string) []problem {
 	if merged, ok := merge(branches, base); ok {
 		return merged
 	}
-	// A value of another type was not meant for the branch ...
+	// A value of another type was not intended for the branch ...
 	branches = prefer(branches, func(b []problem) bool {
 		return !slices.ContainsFunc(b, func(p problem) bool { return p.keyword == keywordValue && len(p.path) == len(base) })
 	})
@@ -45,7 +45,7 @@ func prefer(branches [][]problem, good func([]problem) bool) [][]problem {
 	return kept
 }
 
-// merge tells branches that all want another value at the same place as one:
+// merge joins branches that all expect a different value at the same place:
 // "expected integer or null".
 func merge(branches [][]problem, place []string) ([]problem, bool) {
 	if len(branches) == 0 {
@@ -75,8 +75,8 @@ func merge(branches [][]problem, place []string) ([]problem, bool) {
 	return []problem{all}, true
 }
 
-// mergeTags does the same for the member that tells the branches apart, when no
-// branch knows its value.
+// mergeTags does the same for the member that distinguishes the branches, if no
+// branch accepts its value.
 func mergeTags(branches [][]problem, base []string) ([]problem, bool) {
 	var tags [][]problem
 	for _, b := range branches {

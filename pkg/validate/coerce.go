@@ -10,40 +10,40 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// maxRepairs bounds how much is coerced in one round; a document with more violations
-// than that is not a slip.
+// maxRepairs bounds how much is coerced in one round. A document with more violations
+// is not a model's slip, and repairing it would take too long.
 const maxRepairs = 10_000
 
 // maxRounds bounds how often a document is coerced and checked again. Each round
-// reaches what the one before uncovered, such as the inside of a JSON text.
+// reaches what the previous one uncovered, such as the inside of a JSON text.
 const (
 	maxRounds      = 16
 	maxRoundsLarge = 4 // of a document with more than manyValues
 	manyValues     = 10_000
 )
 
-// Coerce coerces what models get wrong in arguments, and reports whether anything
-// changed. doc itself is never changed.
+// Coerce corrects common mistakes of models in arguments, and reports whether anything
+// changed. It never changes doc itself.
 //
-// It goes by the violations that the engine finds, so a value that is valid where it
-// stands is never touched, and a valid document comes back as it is. Each value is
-// coerced by itself:
+// It starts from the violations that the engine finds, so it never touches a value that is
+// valid at its place, and returns a valid document unchanged. It coerces each value
+// separately:
 //
-//   - a string whose text is JSON of a type that the schema wants there: "5" for
+//   - a string whose text is JSON of a type that the schema expects there: "5" for
 //     an integer or number, "null" for null, and a JSON text for an object or array.
 //     Numbers keep every digit.
 //   - for a boolean, the texts true, t, yes, on and 1, and false, f, no, off and 0, in
 //     any case, and the numbers 1 and 0.
-//   - null or "" for a property that is not required, where the schema takes
+//   - null or "" for a property that is not required, where the schema accepts
 //     neither: the property is removed.
 //   - a string that differs from exactly one value of an enum or const in case
 //     and the space around it only, or whose text is exactly one of its numbers or
 //     booleans.
 //   - one value for an array whose items are of its type: it becomes the only item.
 //
-// A change that leaves its place wrong is taken back: what cannot be coerced stays
-// as it was, for validation to refuse. Nothing else is changed: a number is not
-// made a string, a text is not split into items, and defaults are not filled in.
+// A change that does not make its place valid is undone, and validation reports the
+// original value. Nothing else changes: numbers do not become strings, texts are not
+// split into items, and defaults are not filled in.
 func (s *Schema) Coerce(doc any) (fixed any, changed bool) {
 	fixed, changed, _, err := s.Check(doc, true)
 	if err != nil {
@@ -61,8 +61,8 @@ type repair struct {
 	wraps  bool // value is an array that holds before
 }
 
-// fix repairs doc by its problems and returns the document to go on with and
-// the problems that are left.
+// coerceRound repairs doc by its problems. It returns the document to continue with and
+// the remaining problems.
 func (s *Schema) coerceRound(doc any, problems []problem) (any, bool, []problem, error) {
 	fixed, changed := doc, false
 	if len(problems) > maxRepairs {
@@ -87,17 +87,17 @@ func (s *Schema) coerceRound(doc any, problems []problem) (any, bool, []problem,
 		if good := effective(repairs, left); len(good) < len(repairs) {
 			next = repaired(fixed, good)
 			if repairs = good; len(repairs) == 0 {
-				continue // others may be planned now that these are known to be vain
+				continue // others may be planned now that these are known not to help
 			}
 			if left, err = s.problems(next); err != nil {
 				return doc, false, problems, err
 			}
 		}
 		if len(left) == 1 && left[0].keyword == keywordCost {
-			break // too expensive when coerced, so as it was
+			break // the coerced document would be too expensive to check
 		}
 		fixed, changed, problems = next, true, left
-		clear(tried) // what was vain may not be any more
+		clear(tried) // what did not help before may help now
 		if len(problems) == 0 {
 			break
 		}
@@ -105,7 +105,7 @@ func (s *Schema) coerceRound(doc any, problems []problem) (any, bool, []problem,
 	return fixed, changed, problems, nil
 }
 
-// plan lists one repair for each place that has one and was not tried yet.
+// plan lists one untried repair for each place.
 func plan(doc any, problems []problem, tried map[string]bool) []repair {
 	var repairs []repair
 	for i := range problems {
@@ -125,7 +125,7 @@ func plan(doc any, problems []problem, tried map[string]bool) []repair {
 	return repairs
 }
 
-// repairs lists what may fix the value of a problem, the likeliest first.
+// repairs lists possible repairs of a problem, the most likely first.
 func (p *problem) repairs(v any) []repair {
 	var out []repair
 	text, isString := v.(string)
@@ -232,9 +232,9 @@ func coerceEnum(text string, allowed []any) (any, bool) {
 	return found[0], true
 }
 
-// effective returns the repairs after which their own place is right, as far as
-// its type, value or presence goes; what is inside it, or a bound that it
-// breaks, is a matter for the next round or for the caller.
+// effective returns the repairs that made the type, value or presence at their place
+// right. The next round or the caller handles the values inside it and bounds that it
+// violates.
 func effective(repairs []repair, left []problem) []repair {
 	wrong := map[string]bool{}
 	gone := map[string]bool{}

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// What checking one document may cost. A step is one subschema applied to one
+// Bounds of the cost of checking one document. A step is one subschema applied to one
 // value, up to 1 µs; text counts one byte of a string against one instruction of a pattern.
 const (
 	maxSteps = 2_000_000
 	maxText  = 200_000_000
-	// maxFound is how many problems are gathered for one document.
+	// maxFound is the maximum number of problems that are collected for one document.
 	maxFound = 30_000
 	// maxExpansion is how often one value may be visited by one schema, all
 	// allOf, anyOf and $ref inside it expanded.
@@ -29,9 +29,9 @@ type costs struct {
 	unique       bool // uniqueItems is somewhere in the schema
 }
 
-// costs counts, for each depth, the ways from the root schema to any subschema
-// that a document of that depth can make an engine go: an upper bound of how
-// often one value is visited. A schema without recursion soon stops growing.
+// costs counts, for each depth, the paths from the root schema to any subschema
+// that an engine can follow in a document of that depth: an upper bound of the
+// visits to one value. Without recursion in the schema, the counts soon stop growing.
 func (g *graph) costs() costs {
 	const maxTable = 24
 	var c costs
@@ -112,7 +112,7 @@ func (n *node) inner(f func(int)) {
 	}
 }
 
-// affordable says whether the survey alone shows that a document is cheap to check.
+// affordable reports whether the survey alone shows that a document is cheap to check.
 func (c *costs) affordable(s *survey) bool {
 	d := s.depth
 	if d >= len(c.checks) {
@@ -125,8 +125,7 @@ func (c *costs) affordable(s *survey) bool {
 	return float64(s.values)*c.checks[d] <= maxSteps && float64(s.text)*c.text[d] <= maxText && !(c.unique && s.longest > longArray)
 }
 
-// checksOf is how many checks a document can take, and so how many errors it can have, as far as the survey and the table of
-// depths show.
+// checksOf returns an upper bound of the checks that a document needs, and so of its errors.
 func (c *costs) checksOf(s *survey) float64 {
 	return float64(s.values) * c.checks[min(s.depth, len(c.checks)-1)]
 }

@@ -56,14 +56,14 @@ type decoder struct {
 	text   string // the same
 	pos    int
 	values int
-	// share says that strings are slices of text, which then lives as long as
-	// the shortest of them: cheap for a small text, expensive for a large one.
+	// share makes strings slices of text, which keeps the whole text in memory as long as
+	// one of them: cheap for a small text, expensive for a large one.
 	share bool
 }
 
-// DecodeError says why [Decode] does not take a text.
+// DecodeError is the reason why [Decode] refuses a text.
 type DecodeError struct {
-	// Syntax says that the text is not JSON. Else it is, and [Decode] does not take it.
+	// Syntax is true if the text is not JSON, and false if it is JSON beyond the bounds of [Decode].
 	Syntax bool
 	line   int // from 1; 0 for the whole text
 	column int
@@ -81,8 +81,8 @@ func (e *DecodeError) Error() string {
 	return strings.TrimPrefix(place+": "+e.what, ": ")
 }
 
-// Undecoded says of a text that [Decode] does not take, in a sentence that begins with a
-// subject such as "the arguments are", what is wrong with it, and what was got in place of JSON.
+// Undecoded returns a sentence about a text that [Decode] refuses, which begins with a
+// subject such as "the arguments are", and a description of what stood in place of JSON.
 func Undecoded(subject string, err error) (message, got string) {
 	if e := (*DecodeError)(nil); errors.As(err, &e) && !e.Syntax {
 		return subject + " not usable: " + err.Error(), e.what

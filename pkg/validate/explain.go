@@ -137,9 +137,8 @@ func (x *explainer) choose(e *jsonschema.ValidationError, one func(keyword, limi
 	return choose(branches, e.InstanceLocation)
 }
 
-// name tells a refused property name. The library keeps the location of such an
-// error in memory that it goes on using, so all but its length may be wrong by
-// now; [Schema.placeNames] coerces it by the place of the schema.
+// name reports a refused property name. The library reuses the memory of the location of such an
+// error, so only its length is reliable; [Schema.placeNames] corrects it by the place of the schema.
 func (x *explainer) name(e *jsonschema.ValidationError, property string) []problem {
 	p := problem{keyword: keywordNames, path: join(e.InstanceLocation, property), schema: e.SchemaURL}
 	inner := explainer{doc: property}

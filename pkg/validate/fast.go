@@ -67,8 +67,8 @@ var noLimits = limits{0, maxCount}
 
 func (l limits) hold(n int) bool { return int64(n) >= l.min && int64(n) <= l.max }
 
-// fastEnum are allowed values: texts, and other scalars as they are written. Those that
-// are objects or arrays are not among them.
+// fastEnum are the allowed texts, and other allowed scalars as they are written. It leaves out objects
+// and arrays.
 type fastEnum struct{ texts, words map[string]bool }
 
 // fastBound is the least or the most that a number may be.
@@ -78,18 +78,18 @@ type fastBound struct {
 	upper, exclusive bool
 }
 
-// maxMembers is how many members a fastSchema knows by their names.
+// maxMembers is the maximum number of named members.
 const maxMembers = 256
 
-// anything is what a nil schema stands for: every value fits it.
+// anything accepts every value, as a nil schema does.
 var anything = newFast()
 
 func newFast() *fastSchema {
 	return &fastSchema{kinds: allKinds, length: noLimits, nItems: noLimits, nMembers: noLimits}
 }
 
-// newFastSchema makes a schema ready. Each keyword is held to whatever the draft: what a draft does not know is
-// at worst left to its engine.
+// newFastSchema prepares a schema. Every keyword counts in every draft: a keyword that the draft does not have
+// leaves the document to the engine at worst.
 func newFastSchema(schema any, format bool) *fastSchema {
 	f := newFast()
 	obj, ok := schema.(map[string]any)
@@ -111,14 +111,14 @@ func newFastSchema(schema any, format bool) *fastSchema {
 	return f
 }
 
-// sub makes a schema within this one ready.
+// sub prepares a schema within this one.
 func (f *fastSchema) sub(schema any, format bool) *fastSchema {
 	s := newFastSchema(schema, format)
 	f.doubtful = f.doubtful || s.doubtful
 	return s
 }
 
-// notes are keywords that ask nothing of a value; "$id" is one, since references are not known here.
+// notes are keywords without constraints; "$id" is one, because this pass follows no references.
 var notes = map[string]bool{
 	"$id": true, "title": true, "description": true, "default": true, "examples": true, "example": true, "$comment": true, "deprecated": true,
 	"readOnly": true, "writeOnly": true, "$defs": true, "definitions": true,
@@ -135,7 +135,7 @@ func onlyNotes(obj map[string]any) bool {
 	return obj["anyOf"] == nil || obj["oneOf"] == nil
 }
 
-// keyword takes in one keyword. known is false if the keyword or its value is not known here, and legal is false
+// keyword adds one keyword. known is false if the keyword or its value is not known here, and legal is false
 // if a metaschema may refuse it: ids, references and patterns that RE2 does not read are left to it, too.
 func (f *fastSchema) keyword(name string, v any, format bool) (known, legal bool) {
 	text, isText := v.(string)
@@ -295,8 +295,7 @@ func newFastEnum(list []any) *fastEnum {
 	return e
 }
 
-// shortNumber is how many characters a number may have that a double tells from all others
-// of so many: it keeps 15 digits.
+// shortNumber is the length up to which doubles distinguish all numbers: a double keeps 15 digits.
 const shortNumber = 15
 
 func (f *fastSchema) bound(name string, v any) bool {
@@ -329,7 +328,7 @@ func (f *fastSchema) member(name string, s *fastSchema) *fastMember {
 	return &f.members[i]
 }
 
-// require marks the members that must be there; those without a schema of their own have that of others.
+// require marks the required members. Those without their own schema have that of other members.
 func (f *fastSchema) require(v any) {
 	list, ok := v.([]any)
 	for _, item := range list {
@@ -346,7 +345,7 @@ func (f *fastSchema) require(v any) {
 	}
 }
 
-// branches takes in an anyOf or oneOf of which the type of a value chooses one branch, such as
+// branches adds an anyOf or oneOf in which the type of a value selects the branch, such as
 // string or null.
 func (f *fastSchema) branches(list []any, format bool) bool {
 	var all kinds

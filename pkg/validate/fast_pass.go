@@ -10,8 +10,8 @@ import (
 )
 
 // SurelyValid reports whether a JSON text is valid, as far as one pass over its bytes can tell.
-// False says nothing: [Schema.ValidateJSON] decides. A text that is surely valid is one that
-// [Decode] reads and [Schema.Check] finds nothing in, so there is nothing to coerce either.
+// False decides nothing: [Schema.ValidateJSON] does. [Decode] reads a surely valid text, and
+// [Schema.Check] finds nothing in it, so there is nothing to coerce either.
 func (s *Schema) SurelyValid(raw []byte) bool {
 	if s.Compile() != nil || len(raw) > MaxDocumentBytes {
 		return false
@@ -30,8 +30,8 @@ func (s *Schema) SurelyValid(raw []byte) bool {
 	return s.costs.affordable(&survey{values: p.values, depth: p.depth, text: len(raw), longest: p.values})
 }
 
-// maxOthers is how many members of one object may be none that its schema names: each is compared
-// with all before it, since no name may be given twice.
+// maxOthers is the maximum number of members of one object that its schema does not name: each is compared
+// with all previous ones, because no name may occur twice.
 const maxOthers = 64
 
 // A pass goes over the bytes of one text.
@@ -54,7 +54,7 @@ func (p *pass) take(c byte) bool {
 	return false
 }
 
-// value reads one value, which begins at the place, and reports whether it is valid for sure.
+// value reads the value at the current place and reports whether it is surely valid.
 func (p *pass) value(f *fastSchema, depth int) bool {
 	if p.values++; p.values > MaxValues || p.i == len(p.text) {
 		return false
@@ -84,7 +84,7 @@ func (p *pass) value(f *fastSchema, depth int) bool {
 	return false
 }
 
-// of returns what a value of a kind is held to; nil when it is not valid for sure.
+// of returns the schema for values of a kind; nil if such values are not surely valid.
 func (f *fastSchema) of(kind kinds) *fastSchema {
 	for f.choice != nil {
 		next := f
@@ -154,7 +154,7 @@ func (p *pass) object(f *fastSchema, depth int) bool {
 	}
 }
 
-// other notes the name of a member that the schema does not name; false when it was given before.
+// other records a member that the schema does not name; false if the name occurred before.
 func (p *pass) other(name []byte, before int) bool {
 	for _, o := range p.names[before:] {
 		if bytes.Equal(o, name) {

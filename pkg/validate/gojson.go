@@ -16,7 +16,7 @@ import (
 type gojson struct{ schema *gojsonschema.Schema }
 
 // closed is a loader of one decoded document that refuses every other one.
-// A bundle refers to nothing outside itself; this is the second check of the same.
+// A bundle refers to nothing outside itself; should one do so by mistake, nothing is fetched.
 type closed struct{ gojsonschema.JSONLoader }
 
 func (closed) LoaderFactory() gojsonschema.JSONLoaderFactory { return refusal{} }
@@ -65,7 +65,7 @@ func (e *gojson) check(doc any) (problems []problem, unclear bool) {
 		} else {
 			problems = append(problems, gojsonProblem(r))
 		}
-		unclear = unclear || r.Type() == "missing_dependency" // which does not say beside what
+		unclear = unclear || r.Type() == "missing_dependency" // it does not name the other property
 	}
 	for _, p := range vague {
 		if len(problems) == 0 || p.keyword != "allOf" && p.keyword != "then" && p.keyword != "else" {
@@ -75,19 +75,19 @@ func (e *gojson) check(doc any) (problems []problem, unclear bool) {
 	return problems, unclear
 }
 
-// vagueErrors are those that the library follows by the errors of subschemas,
-// with nothing that tells to which one a later error belongs.
+// vagueErrors are those after which the library lists the errors of subschemas
+// without naming the subschema that an error belongs to.
 var vagueErrors = map[string]int{
 	"number_any_of": explainable, "number_one_of": explainable, "contains": explainable, "invalid_property_name": explainable,
 	"number_all_of": needless, "condition_then": needless, "condition_else": needless, "number_not": needless,
 }
 
 const (
-	needless    = iota // the errors that follow say it all
-	explainable        // the other engine tells it better
+	needless    = iota // the errors that follow are enough
+	explainable        // the other engine explains it better
 )
 
-// gojsonProblem tells one error of the library in the words of both engines.
+// gojsonProblem converts one error of the library to the form that both engines share.
 func gojsonProblem(r gojsonschema.ResultError) problem {
 	const separator = "\xff" // cannot be in a member name, which is UTF-8
 	path := strings.Split(r.Context().String(separator), separator)[1:]

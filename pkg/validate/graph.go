@@ -25,7 +25,7 @@ const (
 )
 
 // A graph is a schema with its references resolved: what is applied to what. It
-// is made before an engine sees the schema, and says whether one may.
+// is built before an engine sees the schema, and decides whether an engine may.
 type graph struct {
 	nodes []node
 	// docs are the schema itself, under rootURL, and the preloaded documents
@@ -42,14 +42,14 @@ type graph struct {
 	order []int
 }
 
-// place is where a schema stands: a document and a JSON pointer into it.
+// place is the location of a schema: a document and a JSON pointer into it.
 type place struct{ doc, ptr string }
 
 type node struct {
 	at     place
 	schema any // bool or map
 	res    *resource
-	// ref is the node that "$ref" names, -1 without one.
+	// ref is the node that the reference names, -1 without one.
 	ref int
 	// edges by role; same includes the targets of references.
 	same    []int
@@ -58,14 +58,14 @@ type node struct {
 	names   []int
 	byIndex []int
 	anyItem []int
-	// opaque marks a metaschema that only an engine has the text of.
+	// opaque marks a metaschema whose text only an engine has.
 	opaque bool
 	// checks and text are the cost of applying the node to a value, without
 	// its edges: steps, and steps for each byte of a string.
 	checks, text float64
 }
 
-// resource is a schema with a URI of its own (2020-12 core, section 4.3.5).
+// resource is a schema with its own URI (2020-12 core, section 4.3.5).
 type resource struct {
 	uri, ptr string
 	draft    Draft
@@ -99,7 +99,7 @@ func newGraph(root any, draft Draft, preload func(string) (any, bool, error)) *g
 	return g
 }
 
-// violation records what is wrong at a pointer of the schema document. Violations of
+// violation records an error at a pointer of the schema document. Violations of
 // preloaded documents name the document.
 func (g *graph) violation(at place, expected, got, format string, args ...any) {
 	f := v1.Violation{Path: at.ptr, Expected: expected, Got: clip.Runes(got, maxGot), Message: fmt.Sprintf(format, args...)}
@@ -147,7 +147,7 @@ func (g *graph) add(at place, raw any, res *resource) int {
 			g.pending = append(g.pending, reference{i, dynamic.keyword, r})
 		}
 	}
-	// Up to draft-07 everything beside "$ref" is ignored, but may be referred to.
+	// Up to draft-07 everything beside a reference is ignored, but references may name it.
 	alone := hasRef && res.draft <= Draft7
 	if !alone {
 		g.weigh(i, obj)

@@ -21,7 +21,7 @@ type meter struct {
 	seen  func(path string, node int) // called for each visit, if set
 }
 
-// measure returns a violation when checking v would take too long, nil when it may go to an engine.
+// measure returns a violation if checking v would take too long, and nil if an engine may check it.
 func (g *graph) measure(v any) *v1.Violation {
 	return g.meter().value(v, "", map[int]float64{0: 1})
 }
@@ -121,7 +121,7 @@ type visit struct {
 }
 
 // expand adds the nodes that are applied in place. A node comes before those
-// that it is applied with, so its count is whole when it is taken.
+// that are applied with it, so its count is complete when it is processed.
 func (m *meter) expand(visits map[int]float64) []visit {
 	todo := make([]int, 0, len(visits)) // ranks in order
 	for i := range visits {
@@ -151,10 +151,10 @@ func (m *meter) next(active []visit, edges func(n *node, visit func(int))) map[i
 	return visits
 }
 
-// comparisons is how many pairs of items the 2019-09 and 2020-12 engine compares
-// for uniqueItems. It compares items with equal hashes, and its hash runs the
-// parts of an item together, so that [[],[]] and [[[]]] collide and an array can
-// be made of nothing but collisions.
+// comparisons returns how many pairs of items the 2019-09 and 2020-12 engine compares
+// for uniqueItems. It compares items with equal hashes, and the hash ignores the
+// nesting of an item: [[],[]] and [[[]]] collide, so all items of a hostile array can
+// collide.
 func comparisons(arr []any) float64 {
 	groups := map[uint64]float64{}
 	first := map[uint64]any{}

@@ -22,7 +22,7 @@ var (
 	errNumberLength = errors.New("number of more than 1000 characters")
 )
 
-// checkNumber says whether s is a number by the grammar of RFC 8259, section 6,
+// checkNumber reports whether s is a number by the grammar of RFC 8259, section 6,
 // within the range of a double and not longer than 1000 characters. Any number
 // of digits up to that is kept; range is bounded because RFC 8259 promises
 // nothing beyond it.
@@ -51,7 +51,7 @@ func checkNumber(s string) error {
 	return nil
 }
 
-// isInteger says whether a checked number is whole: 5, 5.0 and 5e2 are, 5.5 is not.
+// isInteger reports whether a checked number is whole: 5, 5.0 and 5e2 are, 5.5 is not.
 func isInteger(n json.Number) bool {
 	mantissa, exp, hasExp := strings.Cut(strings.ToLower(string(n)), "e")
 	_, fraction, _ := strings.Cut(mantissa, ".")

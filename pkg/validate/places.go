@@ -7,7 +7,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// propertyNames lists the members that the schema knows at a path of the document.
+// propertyNames lists the properties that the schema declares at a path of the document.
 func (s *Schema) propertyNames(path []string) []string {
 	known := map[string]bool{}
 	for _, i := range s.nodesAt(path) {

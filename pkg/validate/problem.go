@@ -14,18 +14,18 @@ import (
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
-// Bounds of what a person or a model gets to read.
+// Bounds of messages for people and models.
 const (
 	maxViolations = 100
 	maxGot        = 80 // characters of a foreign value in a violation
 	maxChoices    = 20 // names or values in "one of …"
 )
 
-// A problem is one thing an engine found, in the words that both engines share:
-// the JSON Schema keyword, the place, and what the keyword asked for.
+// A problem is one finding of an engine in the form that both engines share:
+// the JSON Schema keyword, the place, and what the keyword requires.
 type problem struct {
 	// keyword is the keyword that failed. "type", "enum" and "const" are all
-	// keywordValue, so that the branches of an anyOf can be told as one.
+	// keywordValue, so that the branches of an anyOf can be reported as one.
 	keyword string
 	path    []string
 	value   any      // at path; nothing for a missing property
@@ -83,9 +83,9 @@ func worded(wording, limit string) string {
 	return fmt.Sprintf(wording, limit)
 }
 
-// violation words a problem. A value of the document is told in Got alone; where the
-// message tells it too, it does so with the very text of Got, so that a caller who
-// must hide the value can replace it there.
+// violation writes a problem as a violation. Only Got contains a value of the document. If the
+// message contains it too, it is the exact text of Got, so that a caller that
+// must hide the value can replace it in both.
 func (p *problem) violation() v1.Violation {
 	f := v1.Violation{Path: v1.Pointer("", p.path...), Got: describe(p.value)}
 	last := ""
@@ -184,8 +184,8 @@ func (p *problem) nearest() string {
 	return ""
 }
 
-// violations words problems: each once, in the order of their paths, and not more
-// than a reader can use. known returns the property names that the schema knows at a path of doc.
+// violations writes problems as violations: each once, in the order of their paths, and at most
+// maxViolations of them. known returns the property names that the schema declares at a path of doc.
 func violations(doc any, problems []problem, known func(path []string) []string) []v1.Violation {
 	if len(problems) == 0 {
 		return nil
@@ -223,8 +223,8 @@ func violations(doc any, problems []problem, known func(path []string) []string)
 	return out
 }
 
-// given says which property may stand for one that is missing: of a nearly equal name, unknown to the schema,
-// and let through since the schema is open.
+// given names a property that may be a misspelling of the missing one: it has a similar name, the schema does not
+// declare it, and it was accepted because the schema is open.
 func (p *problem) given(doc any, problems []problem, known func(path []string) []string) string {
 	const most = 100 // members that are looked at
 	last := len(p.path) - 1
@@ -239,7 +239,7 @@ func (p *problem) given(doc any, problems []problem, known func(path []string) [
 		})
 	})
 	near := v1.Nearest(p.path[last], others)
-	if near == "" || !strings.EqualFold(near[:1], p.path[last][:1]) { // a and b are near, and mean nothing
+	if near == "" || !strings.EqualFold(near[:1], p.path[last][:1]) { // single letters such as a and b are near each other by accident
 		return ""
 	}
 	return fmt.Sprintf("; is %q meant to be it?", clip.Runes(near, maxGot))
@@ -265,7 +265,7 @@ func comparePaths(a, b []string) int {
 	})
 }
 
-// describe tells a value in few words: string "five", number 5, array of 3 items.
+// describe describes a value briefly: string "five", number 5, array of 3 items.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -15,7 +15,7 @@ var (
 	errNoPlace = errors.New("refers to a place that does not exist in the schema document")
 )
 
-// resolve makes the edge of one reference, or records why there is none.
+// resolve adds the edge of one reference, or records why it leads nowhere.
 func (g *graph) resolve(r reference) {
 	to, err := g.target(r.from, r.ref)
 	if err != nil {
@@ -34,7 +34,7 @@ func (g *graph) resolve(r reference) {
 	n.same = append(n.same, to)
 }
 
-// target finds the node that ref names, seen from a node.
+// target finds the node that a reference of another node names.
 func (g *graph) target(from int, ref string) (int, error) {
 	n := g.nodes[from]
 	uri, fragment, err := joinURL(n.res.uri, ref)
@@ -64,7 +64,7 @@ func (g *graph) target(from int, ref string) (int, error) {
 	if i, ok := g.index[at]; ok {
 		return i, nil
 	}
-	// A place that no keyword knows, such as #/components/schemas/Pet.
+	// A place that is not below a keyword, such as #/components/schemas/Pet.
 	found, _, ok := schema.At(doc.root, ptr)
 	if !ok {
 		return 0, errNoPlace
@@ -80,8 +80,8 @@ func (g *graph) target(from int, ref string) (int, error) {
 	return 0, fmt.Errorf("refers to %s, where a schema belongs", describe(found))
 }
 
-// load makes the document of a URL known and returns the URL under which it is
-// kept, "" for a metaschema that only the engine has. It never fetches.
+// load adds the document of a URL and returns its key in docs, or "" for a
+// metaschema that only the engine has. It never fetches.
 func (g *graph) load(uri string, draft Draft) (string, error) {
 	if name, ok := schema.MetaschemaName(uri); ok {
 		d, isRoot := schema.DraftOf(uri)

@@ -17,8 +17,8 @@ import (
 // santhosh runs a schema on santhosh-tekuri/jsonschema. It may be used by many goroutines.
 type santhosh struct {
 	schema *jsonschema.Schema
-	// mu lets one validation at a time run when a pattern backtracks, for the
-	// time of its matches is kept in watch.
+	// mu allows one validation at a time if a pattern backtracks, because watch
+	// measures the time of its matches.
 	mu    sync.Mutex
 	watch *stopwatch
 }
@@ -28,7 +28,7 @@ var jsonschemaDrafts = [...]*jsonschema.Draft{
 	Draft2019: jsonschema.Draft2019, Draft2020: jsonschema.Draft2020,
 }
 
-// loader hands out preloaded documents and fetches nothing.
+// loader returns preloaded documents and fetches nothing.
 type loader func(url string) (any, bool, error)
 
 func (l loader) Load(url string) (any, error) {
@@ -94,8 +94,8 @@ func (e *santhosh) check(doc any) ([]problem, bool) {
 	return problems, false
 }
 
-// markLate turns the mismatches of patterns that were given up into what they
-// are, and adds a problem for those that are not among the mismatches.
+// markLate changes the mismatches of patterns that ran out of time into problems of their
+// own kind, and adds a problem for such patterns without a mismatch.
 func markLate(problems []problem, late []string, doc any) []problem {
 	slices.Sort(late)
 	for _, pattern := range slices.Compact(late) {
@@ -132,16 +132,16 @@ func compileViolations(err error, root any, names bool) []v1.Violation {
 	return []v1.Violation{{Expected: "a JSON Schema", Got: "an invalid one", Message: "invalid schema: " + clip.Runes(message, 300)}}
 }
 
-// isMetaschemaError says whether the metaschema refused the whole schema, and not
-// just something that a reference takes for a schema.
+// isMetaschemaError reports whether the metaschema refused the whole schema, and not
+// only the target of a reference.
 func isMetaschemaError(err error) bool {
 	var meta *jsonschema.SchemaValidationError
 	return errors.As(err, &meta) && strings.HasSuffix(meta.URL, "#")
 }
 
-// schemaViolations words what a metaschema found in a schema. Without names it leaves
-// out refused member names: those are patterns, which the graph has told with
-// their places, and the place is not sure here (see [explainer.name]).
+// schemaViolations writes the problems that a metaschema found in a schema. Without names it
+// leaves out refused member names: these are patterns, which the graph has reported with
+// their places, and the place here is unreliable (see [explainer.name]).
 func schemaViolations(problems []problem, names bool) []v1.Violation {
 	if !names {
 		problems = slices.DeleteFunc(problems, func(p problem) bool { return p.keyword == keywordNames })

@@ -29,17 +29,17 @@ type Schema struct {
 	engine    engine
 	failed    *v1.ValidationError
 
-	// what only documents with violations and expensive documents need
+	// needed only for documents with violations and for expensive ones
 	explainOnce sync.Once
 	explainer   *santhosh
 	graphOnce   sync.Once
 	graphNow    *graph
 }
 
-// engine is what both libraries come down to.
+// engine is the common interface of both libraries.
 type engine interface {
-	// check returns what is wrong with a document, nothing for a valid one, and
-	// whether the engine cannot tell well which subschema it was.
+	// check returns the problems of a document, and whether the engine cannot
+	// attribute them to subschemas.
 	check(doc any) (problems []problem, unclear bool)
 }
 
@@ -84,7 +84,7 @@ func (s *Schema) compile() {
 	})
 }
 
-// running returns the engine. A schema that is legal for sure gets it now.
+// running returns the engine. A surely legal schema gets its engine on the first call.
 func (s *Schema) running() (engine, error) {
 	s.startOnce.Do(func() {
 		if s.engine != nil {
@@ -104,7 +104,7 @@ func (s *Schema) running() (engine, error) {
 	return s.engine, nil
 }
 
-// guarded runs a part of compiling and makes an error of what it finds; a panic of an engine is one, too.
+// guarded runs a part of compiling and returns its findings, or a panic of an engine, as an error.
 func guarded(compile func() []v1.Violation) (invalid *v1.ValidationError) {
 	var found []v1.Violation
 	defer func() {
@@ -119,8 +119,8 @@ func guarded(compile func() []v1.Violation) (invalid *v1.ValidationError) {
 	return nil
 }
 
-// bodyOf returns a schema without its "$schema", where that names a draft; nil where it names a metaschema
-// of its own, which may switch keywords off.
+// bodyOf returns a schema without its "$schema" if that names a draft, and nil if it names another
+// metaschema, which may disable keywords.
 func bodyOf(root any) any {
 	obj, _ := root.(map[string]any)
 	name, ok := obj["$schema"]
@@ -161,7 +161,7 @@ func (s *Schema) start(g *graph, root any) []v1.Violation {
 	e, err := newSanthosh(root, draft, s.cache.preload, format)
 	switch {
 	case err != nil && len(g.violations) > 0 && !isMetaschemaError(err):
-		return nil // the graph has told it better
+		return nil // the graph has reported it better
 	case err != nil:
 		return compileViolations(err, root, len(g.violations) == 0)
 	}
@@ -169,15 +169,15 @@ func (s *Schema) start(g *graph, root any) []v1.Violation {
 	return nil
 }
 
-// bound sorts violations of a schema, drops those told twice, and keeps what a reader can use.
+// bound sorts the violations of a schema, drops duplicates, and keeps at most maxViolations.
 func bound(found []v1.Violation) []v1.Violation {
 	slices.SortStableFunc(found, func(a, b v1.Violation) int {
 		return comparePaths(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"))
 	})
 	var out []v1.Violation
 	for _, f := range found {
-		told := slices.ContainsFunc(out, func(o v1.Violation) bool { return o.Path == f.Path && (o.Message == f.Message || f.Path != "") })
-		if !told {
+		seen := slices.ContainsFunc(out, func(o v1.Violation) bool { return o.Path == f.Path && (o.Message == f.Message || f.Path != "") })
+		if !seen {
 			out = append(out, f)
 		}
 	}
@@ -207,8 +207,8 @@ func (s *Schema) ValidateJSON(raw []byte) ([]v1.Violation, error) {
 // returns every violation, sorted by path and bounded in number, or an error: that
 // of [Schema.Compile], or one that is not about the document's content.
 //
-// A violation tells a value of the document in Got. Where its message tells the
-// value too, it uses the text of Got, so whoever must hide the value at
+// A violation contains a value of the document in Got. If its message contains the
+// value too, it is the exact text of Got, so a caller that must hide the value at
 // a path can replace that text in both.
 func (s *Schema) Validate(doc any) ([]v1.Violation, error) {
 	problems, err := s.problems(doc)
@@ -231,7 +231,7 @@ func (s *Schema) Check(doc any, coerce bool) (fixed any, changed bool, violation
 	return fixed, changed, s.violations(fixed, problems), err
 }
 
-// problems runs the engine, after what an engine must not see was sorted out.
+// problems runs the engine on a document that is within its bounds.
 func (s *Schema) problems(doc any) (found []problem, err error) {
 	if err := s.Compile(); err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (s *Schema) problems(doc any) (found []problem, err error) {
 			return []problem{{keyword: keywordCost, limit: f.Expected, value: doc, detail: f.Message}}, nil
 		}
 	}
-	// gojsonschema makes up to 3 KB of each error, the other engine a tenth of that.
+	// gojsonschema allocates up to 3 KB for each error, the other engine a tenth of that.
 	if x := s.explain(); x != nil && s.costs.checksOf(&seen) > maxFound {
 		found, _ = x.check(doc)
 	} else {
@@ -291,8 +291,8 @@ func (s *Schema) explain() *santhosh {
 	return s.explainer
 }
 
-// graph returns the graph of a compiled schema. It is made anew, and then kept,
-// because most schemas never need it again after they were compiled.
+// graph returns the graph of a compiled schema. Compiling does not keep it, because
+// most schemas never need it again; the first call builds it again and keeps it.
 func (s *Schema) graph() *graph {
 	s.graphOnce.Do(func() {
 		if root, err := s.decode(); err == nil {

@@ -14,8 +14,8 @@ type survey struct {
 	longest int // items of the longest array that holds arrays or objects
 }
 
-// visit adds v and all that it holds. Its error names what an engine could not
-// take: nesting and size beyond the bounds of [Decode], numbers beyond those of
+// visit adds v and all values inside it. Its error names what an engine cannot
+// handle: nesting and size beyond the bounds of [Decode], numbers beyond those of
 // [checkNumber], and Go types that Decode does not make.
 func (s *survey) visit(v any, depth int) error {
 	if s.values++; s.values > MaxValues {

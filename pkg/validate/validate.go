@@ -8,28 +8,29 @@
 // # Engines
 //
 // "$schema" chooses the draft. Draft-04, -06 and -07 run on gojsonschema, 2019-09
-// and 2020-12 on santhosh-tekuri/jsonschema. A schema of an older draft that
-// gojsonschema cannot take runs on the other engine too, which knows all five:
+// and 2020-12 on santhosh-tekuri/jsonschema. That engine knows all five drafts and also
+// runs schemas of the older ones that gojsonschema cannot handle:
 // patterns that Go's regexp refuses (lookaround), enum or const with numbers of
 // more than 15 digits, references into a metaschema of another draft, and rules
-// that are legal but never hold (minLength above maxLength).
+// that are legal but never hold (minLength above maxLength). It also judges documents
+// with more than 30,000 possible errors, for which gojsonschema needs too much memory.
 //
-// Most documents never get to an engine: [Schema.SurelyValid] finds them valid by their bytes.
+// Most documents never reach an engine: [Schema.SurelyValid] finds them valid by their bytes.
 //
 // "format" is asserted. Violations read the same whichever engine found them.
 //
 // # Foreign schemas and documents
 //
-// Nothing is ever fetched: references are resolved here, inside the document, and
-// what leads out of it is a violation of the schema. The metaschemas of the five
-// drafts are known without a network.
+// Nothing is ever fetched: this package resolves references inside the document, and
+// a reference that leads out of it is a violation of the schema. The metaschemas of the
+// five drafts are built in.
 //
 // Schemas and documents may come from anyone, so each of these is an error with
 // its place, in bounded time and memory: JSON that is too large or too deep;
 // numbers beyond a double; a schema that leads back to itself without reading
 // further input; one whose references multiply; patterns that are too large, or
-// that backtrack for too long; a document that is too large for what its schema
-// would do with it. A panic of an engine is an error, not a dead process.
+// that backtrack for too long; a document whose check would take too long. A panic of an
+// engine is an error and does not end the process.
 package validate
 
 import (
@@ -57,18 +58,18 @@ const (
 	Draft2020 = schema.Draft2020
 )
 
-// DefaultMaxSchemaBytes is the length of the longest schema, when [Options] says nothing else.
+// DefaultMaxSchemaBytes is the default maximum length of a schema in bytes.
 const DefaultMaxSchemaBytes = 1 << 20
 
 // Options are the settings of a [Cache]. The zero value is right for most uses.
 type Options struct {
-	// MaxSchemaBytes is the length of the longest schema; 0 is [DefaultMaxSchemaBytes].
+	// MaxSchemaBytes is the maximum length of a schema in bytes; 0 is [DefaultMaxSchemaBytes].
 	MaxSchemaBytes int
-	// Documents are schemas that others may refer to, by their URLs without
-	// fragment. They take the place of fetching.
+	// Documents are schemas that other schemas may refer to, by their URLs without
+	// fragment. They replace fetching.
 	Documents map[string]json.RawMessage
-	// FormatAnnotation leaves "format" unchecked, which is what 2019-09 and
-	// 2020-12 say when nobody asks for more. Default: it is checked.
+	// FormatAnnotation leaves "format" unchecked, which is the default of 2019-09 and
+	// 2020-12. The zero value checks it.
 	FormatAnnotation bool
 }
 

@@ -12,14 +12,14 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// counting keywords hold a number of things; beyond a Go int both engines go wrong silently.
+// counting keywords hold a count; beyond a Go int both engines fail silently.
 var counting = []string{
 	"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
 }
 
 const maxCount = 1<<53 - 1 // what JavaScript calls MAX_SAFE_INTEGER, which generators write for "no limit"
 
-// weigh sets what it costs to apply a schema object by itself, and records the
+// weigh sets the cost of applying a schema object by itself, and records the
 // violations that neither engine reports well.
 func (g *graph) weigh(i int, obj map[string]any) {
 	n := &g.nodes[i]
@@ -58,8 +58,8 @@ func (g *graph) weigh(i int, obj map[string]any) {
 	}
 }
 
-// enumCost is what it takes to compare a value with all items. Numbers are expensive:
-// the later engine reads both as exact fractions each time.
+// enumCost is the cost of comparing a value with all items. Numbers are expensive:
+// the later engine converts both to exact fractions each time.
 func enumCost(items []any) float64 {
 	cost := 0.0
 	for _, item := range items {
@@ -95,8 +95,8 @@ func asCount(n json.Number) (int64, bool) {
 	return int64(f), true
 }
 
-// checkCycles records a violation for each way from a schema back to itself that
-// consumes no input, such as {"$ref": "#"} or two definitions that refer to each
+// checkCycles records a violation for each path from a schema back to itself that
+// consumes no input, such as a reference to "#" or two definitions that refer to each
 // other through allOf. No document could ever be checked against it, and
 // gojsonschema would overflow the stack, which ends the process. Without a cycle
 // it sets the order.
