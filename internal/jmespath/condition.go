@@ -13,8 +13,8 @@ import (
 type Condition struct{ expression *Expression }
 
 // CompileCondition reads a condition. Beside JMESPath it takes numbers without backquotes:
-// args.amount > 100. A text in double quotes is the name of a field in JMESPath; compared
-// with something it is refused, for it is nearly always meant as text.
+// args.amount > 100. A text in double quotes is the name of a field in JMESPath. It is
+// refused in comparisons, because users nearly always mean a string.
 func CompileCondition(text string) (*Condition, error) {
 	numbered, added := quoteNumbers(text)
 	if at := fieldCompared(numbered); at != nil {
@@ -31,7 +31,7 @@ func CompileCondition(text string) (*Condition, error) {
 	return &Condition{e}, nil
 }
 
-// Holds applies the condition. What is missing in the document makes a comparison false.
+// Holds applies the condition. A comparison with a missing value is false.
 func (c *Condition) Holds(doc any) (bool, error) {
 	found, err := c.expression.Search(doc)
 	if err != nil {
@@ -52,8 +52,8 @@ var (
 	compared   = regexp.MustCompile(`[=<>!]=?\s*$`)
 )
 
-// quoteNumbers puts numbers into backquotes, but for those that are an index: [0], [1:2].
-// It returns where it added one, in places of the new text.
+// quoteNumbers puts numbers other than indexes ([0], [1:2]) into backquotes.
+// It returns the places of the backquotes in the new text.
 func quoteNumbers(text string) (string, []int) {
 	var b strings.Builder
 	var added []int
@@ -84,10 +84,10 @@ func quoteNumbers(text string) (string, []int) {
 	return b.String(), added
 }
 
-// inName reports whether the number at i belongs to what is before it, as in a.5.
+// inName reports whether the number at i belongs to the text before it, as in a.5.
 func inName(text string, i int) bool { return i > 0 && strings.ContainsRune("._", rune(text[i-1])) }
 
-// fieldCompared finds a quoted name that something is compared with.
+// fieldCompared finds a quoted name in a comparison.
 func fieldCompared(text string) []int {
 	for _, at := range quotedText.FindAllStringIndex(text, -1) {
 		if text[at[0]] == '"' && compared.MatchString(text[:at[0]]) {

@@ -19,7 +19,7 @@ var tokenWords = map[string]string{
 
 var tokenName = regexp.MustCompile(`\bt[A-Z]\w*`)
 
-// inWords says in words, and with the column, why an expression cannot be read.
+// inWords explains a syntax error in words, with its column.
 func inWords(syntax jmespath.SyntaxError) error {
 	text := strings.TrimPrefix(syntax.Error(), "SyntaxError: ")
 	text = tokenName.ReplaceAllStringFunc(text, func(name string) string {

@@ -1,6 +1,5 @@
-// Package jmespath compiles and applies JMESPath expressions (jmespath.org) that foreign
-// people wrote: they are bounded, their errors are in words and name the column, and
-// nothing panics.
+// Package jmespath compiles and applies untrusted JMESPath expressions (jmespath.org). Their size
+// is bounded, errors name the column, and nothing panics.
 package jmespath
 
 import (
@@ -11,8 +10,8 @@ import (
 	"github.com/jmespath/go-jmespath"
 )
 
-// Limits of an expression. The parser recurses, so its length is bounded; a list that is
-// written out ([a, b]) and flattened ([]) makes its input longer, so how often is, too.
+// Limits of an expression. The parser recurses, so the length is bounded. A list literal
+// ([a, b]) that is flattened ([]) makes its input longer, so that growth is bounded too.
 const (
 	maxLength = 16 << 10 // bytes
 	maxGrowth = 1 << 12  // times
@@ -21,12 +20,12 @@ const (
 // Expression is a compiled expression. It may be used by several goroutines.
 type Expression struct{ path *jmespath.JMESPath }
 
-// Compile reads an expression. The error says what is wrong and at which column.
+// Compile reads an expression. The error names the problem and the column.
 func Compile(text string) (*Expression, error) {
 	return compile(text, func(e jmespath.SyntaxError) jmespath.SyntaxError { return e })
 }
 
-// compile is Compile; moved says where an error is in the text that a person wrote.
+// compile is Compile; moved maps the place of an error to the text that the user wrote.
 func compile(text string, moved func(jmespath.SyntaxError) jmespath.SyntaxError) (e *Expression, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -59,8 +58,8 @@ func (e *Expression) Search(doc any) (found any, err error) {
 	return e.path.Search(doc)
 }
 
-// growth is how many times as long as its input the result of an expression can be: the
-// product of the lengths of the lists that are written out in it.
+// growth returns how many times as long as its input the result of an expression can be: the
+// product of the lengths of its list literals.
 func growth(text string) int {
 	product, open := 1, []int{}
 	for i := 0; i < len(text); i++ {
@@ -72,7 +71,7 @@ func growth(text string) int {
 				}
 			}
 		case '[', '(', '{':
-			items := 0 // of what is no list that is written out
+			items := 0 // of a bracket that is not a list literal
 			if rest := strings.TrimLeft(text[i+1:], " \t\r\n"); c == '[' && rest != "" && !strings.ContainsRune("]?*:-0123456789", rune(rest[0])) {
 				items = 1
 			}

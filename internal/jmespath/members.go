@@ -7,10 +7,10 @@ import (
 	"github.com/jmespath/go-jmespath"
 )
 
-// Members returns the members of the document that an expression reads, each once. Bare are those that it passes on as they
-// are: where the document lacks one, there is null.
+// Members returns the members of the document that an expression reads, each once. bare are those that it passes on
+// unchanged: if the document lacks one, the result has null.
 func (e *Expression) Members() (read, bare []string) {
-	// The library shows its tree to nobody: TestMembers says when that of another version differs.
+	// The library does not export its syntax tree: TestMembers fails if a new version changes it.
 	var walk func(node reflect.Value, plain bool) (whole bool)
 	walk = func(node reflect.Value, plain bool) (whole bool) {
 		children := node.FieldByName("children")
@@ -25,9 +25,9 @@ func (e *Expression) Members() (read, bare []string) {
 			}
 		case int64(jmespath.ASTCurrentNode), int64(jmespath.ASTIdentity):
 			return true
-		case int64(jmespath.ASTExpRef): // is about what a function applies it to
+		case int64(jmespath.ASTExpRef): // it applies to the elements that a function passes
 		case int64(jmespath.ASTSubexpression), int64(jmespath.ASTPipe), int64(jmespath.ASTIndexExpression):
-			return walk(children.Index(0), plain) && walk(children.Index(1), plain) // the right is about what the left found
+			return walk(children.Index(0), plain) && walk(children.Index(1), plain) // the right side applies to the result of the left side
 		case int64(jmespath.ASTProjection), int64(jmespath.ASTFilterProjection), int64(jmespath.ASTValueProjection), int64(jmespath.ASTFlatten), int64(jmespath.ASTSlice):
 			if children.Len() > 0 {
 				walk(children.Index(0), plain)

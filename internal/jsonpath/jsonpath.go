@@ -3,7 +3,7 @@
 //
 //	{range .items[*]}{.metadata.name}{"\t"}{.spec.mode}{"\n"}{end}
 //
-// Paths are translated to those of RFC 9535. What a path does not find prints nothing.
+// Paths are translated to RFC 9535. A path without a result prints nothing.
 package jsonpath
 
 import (
@@ -22,8 +22,8 @@ import (
 // Template is a text with paths in braces.
 type Template struct{ parts []part }
 
-// part is a text, a path, or a range: a path with the parts that are printed for each
-// value it finds.
+// part is a text, a path, or a range: a path with parts that are printed for each
+// value that it finds.
 type part struct {
 	text string
 	path *Path
@@ -107,7 +107,7 @@ func (p *parser) parts(inRange bool) ([]part, error) {
 	return parts, nil
 }
 
-// braced cuts at the brace that closes, which is not inside quotes.
+// braced cuts at the closing brace outside of quotes.
 func braced(s string) (expr, rest string, err error) {
 	var quote byte
 	for i := 0; i < len(s); i++ {
@@ -201,7 +201,7 @@ func (p *Path) Find(root, at any) []any {
 	return p.path.Select(at)
 }
 
-// ParsePath reads one path, with or without its first point: .metadata.name, metadata.name,
+// ParsePath reads one path, with or without a leading point: .metadata.name, metadata.name,
 // {.metadata.name}, $.items[*], @.
 func ParsePath(text string) (*Path, error) {
 	expr := strings.TrimSpace(text)

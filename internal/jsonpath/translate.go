@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// translator writes the steps of a kubectl path as RFC 9535 has them: any name may stand
-// behind a point there, with "\." for a point of its own, so names go into brackets.
+// translator converts the steps of a kubectl path to RFC 9535. In kubectl any name may follow
+// a point, with "\." for a point in the name, so names go into brackets.
 type translator struct {
 	in  string
 	out strings.Builder
@@ -32,7 +32,7 @@ func (t *translator) steps(filter bool) {
 					continue
 				}
 			}
-			if strings.HasPrefix(rest, "[") { // .items.[0], which kubectl takes
+			if strings.HasPrefix(rest, "[") { // .items.[0], which kubectl accepts
 				t.in = rest
 				continue
 			}
@@ -53,7 +53,7 @@ func (t *translator) steps(filter bool) {
 	}
 }
 
-// cutName cuts behind a name.
+// cutName cuts after a name.
 func cutName(s string, filter bool) (name, rest string) {
 	ends := ".["
 	if filter {

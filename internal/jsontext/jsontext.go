@@ -1,5 +1,5 @@
-// Package jsontext writes JSON the way people and models read it, without the escapes that
-// only HTML needs, and finds where the strings and values of a JSON text end.
+// Package jsontext writes JSON for people and models, without the escapes that only HTML
+// needs, and finds the ends of strings and values in a JSON text.
 package jsontext
 
 import (
@@ -50,8 +50,8 @@ func Quote(s string) json.RawMessage {
 // Space holds the characters that may stand between the tokens of a JSON text.
 const Space = " \t\r\n"
 
-// SkipString returns where the string ends whose opening quote is text[i]: the place after
-// its closing quote, or the end of a text that does not close it.
+// SkipString returns the end of the string whose opening quote is text[i]: the place after
+// its closing quote, or the end of the text if there is none.
 func SkipString[T string | []byte](text T, i int) int {
 	for i = Plain(text, i+1); i < len(text); i = Plain(text, i) {
 		switch text[i] {
@@ -65,8 +65,8 @@ func SkipString[T string | []byte](text T, i int) int {
 	return len(text)
 }
 
-// SkipValue returns where the value ends that starts at text[i], which is no space: the end
-// of a text that ends before its value does. What is within the value is not checked.
+// SkipValue returns the end of the value that starts at text[i], which must not be a space; for an
+// incomplete value, the end of the text. It does not check the inside of the value.
 func SkipValue[T string | []byte](text T, i int) int {
 	depth := 0
 	for ; i < len(text); i++ {

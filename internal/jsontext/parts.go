@@ -1,8 +1,8 @@
 package jsontext
 
-// Members takes an object of valid JSON apart. wanted says where the value of a member goes;
-// nil when it is not wanted. False says that it is no object, or has such a member, or one
-// twice.
+// Members splits an object of valid JSON. wanted returns the destination of the value of a member, or
+// nil to refuse the member. Members returns false for any other value, and for an object with a refused or
+// repeated member.
 func Members(object []byte, wanted func(name string) *[]byte) bool {
 	i := SkipSpace(object, 0)
 	if i == len(object) || object[i] != '{' {
@@ -24,8 +24,8 @@ func Members(object []byte, wanted func(name string) *[]byte) bool {
 	return true
 }
 
-// Elements takes an array of valid JSON apart. False says that it is no array, or that each
-// did not want one of its elements.
+// Elements splits an array of valid JSON. It returns false for any other value, and if each
+// returned false for an element.
 func Elements(array []byte, each func(element []byte) bool) bool {
 	i := SkipSpace(array, 0)
 	if i == len(array) || array[i] != '[' {

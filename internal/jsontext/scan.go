@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Results may have megabytes of text, and each is read several times on its way. What is here
-// looks at eight bytes at a time where encoding/json has a call for each.
+// Results may have megabytes of text, and toolctl reads each several times. This code
+// scans eight bytes at a time, where encoding/json makes a call for each byte.
 
 // bytes of a word, each 0x01 or 0x80
 const (

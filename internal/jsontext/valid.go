@@ -11,7 +11,7 @@ func Valid(text []byte) bool {
 	return i >= 0 && SkipSpace(text, i) == len(text)
 }
 
-// SkipSpace returns where the space from i on ends.
+// SkipSpace returns the end of the white space at i.
 func SkipSpace[T string | []byte](text T, i int) int {
 	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
 		i++
@@ -19,7 +19,7 @@ func SkipSpace[T string | []byte](text T, i int) int {
 	return i
 }
 
-// value returns where the value that begins at i ends; -1 when it is not valid.
+// value returns the end of the value that begins at i; -1 if it is not valid.
 func value(text []byte, i, depth int) int {
 	if i >= len(text) {
 		return -1
@@ -41,7 +41,7 @@ func value(text []byte, i, depth int) int {
 	return -1
 }
 
-// ValidWord returns where the word ends that is at text[i]; -1 when another text is there.
+// ValidWord returns the end of the word at text[i]; -1 if another text is there.
 func ValidWord[T string | []byte](text T, i int, w string) int {
 	if len(text)-i < len(w) || string(text[i:i+len(w)]) != w {
 		return -1
@@ -89,7 +89,7 @@ func list(text []byte, i, depth int) int {
 	}
 }
 
-// ValidString returns where the string ends whose opening quote is text[i]; -1 when it is not valid.
+// ValidString returns the end of the string whose opening quote is text[i]; -1 if it is not valid.
 func ValidString[T string | []byte](text T, i int) int {
 	for i = Plain(text, i+1); i < len(text); i = Plain(text, i) {
 		switch {
@@ -115,7 +115,7 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// ValidNumber returns where the number ends that begins at text[i] with a minus or a digit; -1 when it
+// ValidNumber returns the end of the number that begins at text[i] with a minus or a digit; -1 if it
 // is not valid (RFC 8259, section 6).
 func ValidNumber[T string | []byte](text T, i int) int {
 	digits := func(i int) int { // -1 without one
@@ -151,5 +151,5 @@ func ValidNumber[T string | []byte](text T, i int) int {
 	return i
 }
 
-// ValidValue returns where the value ends that begins at text[i], within so many others; -1 when it is not valid.
+// ValidValue returns the end of the value that begins at text[i] at a nesting depth; -1 if it is not valid.
 func ValidValue(text []byte, i, depth int) int { return value(text, i, depth) }

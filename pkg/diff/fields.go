@@ -18,14 +18,14 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// Field is one value that differs. Old is absent where there was none, and New where there
-// is none any more. A file that the manifest names is a field /files/PATH, whose values are
+// Field is one value that differs. Old is absent if there was no value, and New if there
+// is no value now. A file that the manifest names is a field /files/PATH whose values are
 // its digests.
 type Field struct {
 	Path string          `json:"path"`
 	Old  json.RawMessage `json:"old,omitempty"`
 	New  json.RawMessage `json:"new,omitempty"`
-	// Cut says that a value is too long to be shown in full.
+	// Cut reports that a value is too long to be shown in full.
 	Cut bool `json:"cut,omitempty"`
 }
 
@@ -36,7 +36,7 @@ const (
 	maxValue = 400
 )
 
-// fieldsOf returns what differs, by path. Of an object that is new or gone it is each field
+// fieldsOf returns what differs, by path. For a new or deleted object it returns each field
 // of spec.
 func fieldsOf(p Pair) ([]Field, error) {
 	if same, err := sameText(p); same || err != nil {
@@ -80,8 +80,8 @@ func fieldsOf(p Pair) ([]Field, error) {
 	return w.fields, nil
 }
 
-// sameText reports whether both objects are there and written the same, as most pairs are: they need not be
-// read to see it.
+// sameText reports whether both objects exist and have the same text, as most pairs do: such objects
+// need no further comparison.
 func sameText(p Pair) (bool, error) {
 	if p.Before == nil || p.After == nil || len(p.Before.Head().Files) > 0 || len(p.After.Head().Files) > 0 {
 		return false, nil
@@ -101,7 +101,7 @@ type absent struct{}
 
 func isAbsent(v any) bool { _, none := v.(absent); return none }
 
-// meaningOf is what of an object counts as a change: neither the place where it stands nor
+// meaningOf returns the parts of an object whose difference is a change: neither its place in a file nor
 // the order of its keys.
 func meaningOf(o v1.Object) (any, error) {
 	if o == nil {
@@ -186,7 +186,7 @@ func (w *fieldWalk) walk(path string, a, b, shownA, shownB any) {
 }
 
 // opens reports whether a block that only one side has is shown field by field. Schemas and
-// values are shown as they are, and so is what an object that is new or gone has.
+// values are shown in one piece, and so are the fields of a new or deleted object.
 func (w *fieldWalk) opens(path string) bool {
 	if w.whole {
 		return strings.Count(path, "/") < 2
@@ -224,7 +224,7 @@ func plainList(list []any) bool {
 	})
 }
 
-// show writes a value, bounded.
+// show returns a value with a bounded length.
 func (f *Field) show(v any) json.RawMessage {
 	if isAbsent(v) {
 		return nil
@@ -241,7 +241,7 @@ func (f *Field) show(v any) json.RawMessage {
 	return encode(clip.Bytes(text, maxValue))
 }
 
-// hideSecrets masks the texts that are secrets by their form.
+// hideSecrets masks texts that look like secrets.
 func hideSecrets(v any, key string) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -11,14 +11,14 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// rule says what a change of some fields, or below them, means. A rule without a class leaves them to code.
+// rule is the meaning of a change of some fields or below them. Code judges the fields of a rule without a class.
 type rule struct {
 	class  Class
 	reason string
 	fields []string
 }
 
-// shared are the rules that all kinds have. The longest field decides.
+// shared are the rules of all kinds. The rule with the longest matching field applies.
 var shared = []rule{
 	{Neutral, "annotations mean nothing to a call", []string{"/metadata/annotations"}},
 	{Neutral, "selectors and policies choose by labels", []string{"/metadata/labels"}},
@@ -62,8 +62,8 @@ func (j *judgement) judge(ctx context.Context) {
 	}
 }
 
-// appears adds the reason of an object that is new or gone, and reports whether it is neither. A call that worked
-// is the witness that it is gone.
+// appears adds the reason for a new or deleted object, and reports whether the object is neither. The witness of
+// a deleted object is a call that worked.
 func (j *judgement) appears(created, gone string, witness func() any) (changed bool) {
 	switch {
 	case j.pair.Before == nil:
@@ -76,7 +76,7 @@ func (j *judgement) appears(created, gone string, witness func() any) (changed b
 	return false
 }
 
-// moved gives the reasons from the n-th on another pointer.
+// moved sets the pointer of the reasons from the n-th on.
 func (j *judgement) moved(n int, pointer string) {
 	for i := n; i < len(j.reasons); i++ {
 		j.reasons[i].Pointer, j.reasons[i].Source = pointer, j.head.Field(pointer)
@@ -106,7 +106,7 @@ func find(path string, rules []rule) (found rule) {
 	return found
 }
 
-// schema compares two schemas, of which nil takes everything.
+// schema compares two schemas; nil accepts everything.
 func (j *judgement) schema(at string, before, after json.RawMessage, as Direction, promptKit, coerces bool) {
 	for _, s := range []*json.RawMessage{&before, &after} {
 		if len(*s) == 0 {
@@ -131,7 +131,7 @@ func draftOf(promptKit bool) validate.Draft {
 	return validate.Draft2020
 }
 
-// sample returns a document that fits a schema, nil when none is found.
+// sample returns a document that fits a schema, or nil if none is found.
 func (j *judgement) sample(schema json.RawMessage, promptKit bool) any {
 	if len(schema) == 0 {
 		schema = json.RawMessage(`{"type":"object"}`)
@@ -143,7 +143,7 @@ func (j *judgement) sample(schema json.RawMessage, promptKit bool) any {
 	return change.Witness
 }
 
-// shorter judges a time within which calls have to end.
+// shorter judges a change of a timeout.
 func (j *judgement) shorter(pointer string, before, after int) {
 	if before == after {
 		if p := j.first(pointer); p != "" {
@@ -158,7 +158,7 @@ func (j *judgement) shorter(pointer string, before, after int) {
 	j.add(Compatible, pointer, fmt.Sprintf("calls may take %d ms; the limit was %d ms", after, before), nil)
 }
 
-// cases adds what calls show, the tighter one first.
+// cases adds the calls with a different decision, the tighter one first.
 func (j *judgement) cases(pointer func(*policy.Case) string, tighter, looser *policy.Case) {
 	if c := tighter; c != nil {
 		j.add(Tighter, pointer(c), "a call that was "+verb(c.Was)+" is "+verb(c.Now)+inWords(c), c)
@@ -180,7 +180,7 @@ func verb(decision string) string {
 	return "let through"
 }
 
-// inWords says which call it is.
+// inWords describes the call.
 func inWords(c *policy.Case) string {
 	text := ": " + c.Tool
 	if c.Principal != "" {

@@ -12,7 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/policy"
 )
 
-// Action is what becomes of an object.
+// Action is what happens to an object.
 type Action string
 
 // The actions of a [Change].
@@ -20,19 +20,19 @@ const (
 	Created Action = "create"
 	Changed Action = "change"
 	Deleted Action = "delete"
-	Drifted Action = "drift" // its text is served otherwise than the manifest says, and an apply leaves that
+	Drifted Action = "drift" // an override is served in place of its text, and an apply keeps the override
 )
 
-// Pair is an object as it was and as it is; one of the two may be nil.
+// Pair is an object before and after a change; one of the two may be nil.
 type Pair struct {
 	Before, After v1.Object
-	// TakenFrom is the set that the object is taken over from, if it is.
+	// TakenFrom is the set that the object comes from, if it changes sets.
 	TakenFrom string
 }
 
 // Report is all that changes.
 type Report struct {
-	// Changes are in the order of [v1.Kinds], then of namespace, then of name. What drifted follows.
+	// Changes are in the order of [v1.Kinds], then of namespace, then of name. Drifted objects follow.
 	Changes []Change `json:"changes"`
 	Summary Summary  `json:"summary"`
 }
@@ -43,8 +43,8 @@ type Summary struct {
 	Change    int `json:"change"`
 	Delete    int `json:"delete"`
 	Unchanged int `json:"unchanged"`
-	// Overridden counts the objects of which something else is served than the manifest says. They are
-	// counted by what an apply does, too.
+	// Overridden counts the objects with an override that is served in place of the manifest. The
+	// other counters include them too.
 	Overridden int `json:"overridden,omitempty"`
 	// Class is the worst of all; empty when nothing changes.
 	Class Class `json:"class,omitempty"`
@@ -52,7 +52,7 @@ type Summary struct {
 	Classes map[Class]int `json:"classes"`
 }
 
-// Change is what becomes of one object.
+// Change is what happens to one object.
 type Change struct {
 	Action    Action `json:"action"`
 	Kind      string `json:"kind"`
@@ -60,15 +60,15 @@ type Change struct {
 	Name      string `json:"name"`
 	// Class is the worst of the reasons.
 	Class Class `json:"class"`
-	// Source is where the manifest stands; of one that is deleted, where it stood.
+	// Source is the place of the manifest, or its last place if it is deleted.
 	Source v1.Source `json:"source,omitzero"`
 	// Fields are what differs, by path. Values are bounded, and secrets masked.
 	Fields []Field `json:"fields"`
 	// Reasons say what the change means, the worst first.
 	Reasons []Reason `json:"reasons"`
-	// Abandoned says which counts of a policy the change leaves behind.
+	// Abandoned lists the counts of a policy that the change discards.
 	Abandoned []string `json:"abandoned_counts,omitempty"`
-	// TakenFrom is the set that the object is taken over from.
+	// TakenFrom is the set that the object comes from, if it changes sets.
 	TakenFrom string `json:"taken_from,omitempty"`
 }
 
@@ -79,7 +79,7 @@ func (c *Change) Key() v1.Key { return v1.Key{Kind: c.Kind, Namespace: c.Namespa
 // results, or for a policy a [policy.Case].
 type Reason struct {
 	SchemaChange
-	// Source is where the changed field stands; zero when it is not known.
+	// Source is the place of the changed field; zero if unknown.
 	Source v1.Source `json:"source,omitzero"`
 }
 
@@ -103,8 +103,8 @@ func Pairs(before, after []v1.Object) []Pair {
 	return pairs
 }
 
-// Manifests says what the pairs change. around are all objects of both sides: the tools
-// among them show what policies do, and the policies what labels of tools do.
+// Manifests reports what the pairs change. around are all objects of both sides: their tools
+// show the effect of policies, and their policies the effect of labels of tools.
 func (c *Checker) Manifests(ctx context.Context, pairs []Pair, around []v1.Object) (*Report, error) {
 	w := newWorld(pairs, around)
 	changes := make([]*Change, len(pairs))
@@ -151,8 +151,8 @@ func (r *Report) add(c Change) {
 	}
 }
 
-// Override adds an object of which something else is served than its manifest says, and why. served is the
-// description of a tool in place of its own.
+// Override adds an object with an override and the reasons for it. served is the description that
+// replaces that of a tool.
 func (r *Report) Override(o v1.Object, served string, why ...string) {
 	h := o.Head()
 	key := h.Key()
@@ -170,8 +170,7 @@ func (r *Report) Override(o v1.Object, served string, why ...string) {
 	r.add(c)
 }
 
-// Locate fills in where the reasons of changes stand, by objects as they are now that know the places of
-// their fields.
+// Locate sets the places of the reasons from current objects that know the places of their fields.
 func (r *Report) Locate(objects []v1.Object) {
 	heads := make(map[v1.Key]*v1.Header, len(objects))
 	for _, o := range objects {
@@ -189,8 +188,8 @@ func (r *Report) Locate(objects []v1.Object) {
 	}
 }
 
-// Fails reports whether something changes that is of a class or worse. What is tighter is
-// as good as breaking when a call shows it.
+// Fails reports whether a change is of a class or worse. A tighter change counts as breaking
+// if a call shows it.
 func (r *Report) Fails(class Class) bool {
 	return slices.ContainsFunc(r.Changes, func(c Change) bool {
 		return slices.ContainsFunc(c.Reasons, func(why Reason) bool {
@@ -207,11 +206,11 @@ func compareKeys(a, b v1.Key) int {
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// world is what stands around a change.
+// world is the set of objects around a change.
 type world struct {
 	tools    *policy.Tools
-	older    *policy.Tools               // those that are not new
-	created  map[v1.Key]bool             // tools that are
+	older    *policy.Tools               // without new tools
+	created  map[v1.Key]bool             // new tools
 	policies map[string][]*v1.ToolPolicy // by namespace
 }
 
@@ -287,12 +286,12 @@ type judgement struct {
 	world     *world
 	pair      Pair
 	fields    []Field
-	head      *v1.Header // of the object as it is, or else as it was
+	head      *v1.Header // of the current object, or of the deleted one
 	reasons   []Reason
 	abandoned []string
 }
 
-// add adds a reason. A nil witness is none.
+// add adds a reason. witness may be nil.
 func (j *judgement) add(class Class, pointer, reason string, witness any) {
 	change := SchemaChange{Class: class, Reason: reason, Pointer: pointer}
 	switch w := witness.(type) {
@@ -305,7 +304,7 @@ func (j *judgement) add(class Class, pointer, reason string, witness any) {
 	j.addSchema("", change)
 }
 
-// addSchema adds what became of a schema that stands at a pointer.
+// addSchema adds the change of a schema at a pointer.
 func (j *judgement) addSchema(at string, change SchemaChange) {
 	change.Pointer = at + change.Pointer
 	j.reasons = append(j.reasons, Reason{change, j.head.Field(change.Pointer)})
@@ -321,7 +320,7 @@ func (j *judgement) first(prefix string) string {
 	return ""
 }
 
-// under reports whether a pointer is another one, or within what it points to.
+// under reports whether a pointer equals prefix or points below it.
 func under(pointer, prefix string) bool {
 	rest, ok := strings.CutPrefix(pointer, prefix)
 	return ok && (rest == "" || rest[0] == '/' || prefix == "")

@@ -9,7 +9,7 @@ import (
 	"toolctl.dev/toolctl/pkg/policy"
 )
 
-// policy judges a policy; nil is one that is not there.
+// policy judges a policy; before is nil for a new one, and after for a deleted one.
 func (j *judgement) policy(ctx context.Context, before, after *v1.ToolPolicy) {
 	j.abandoned = policy.Abandoned(before, after)
 	if before != nil && after != nil {
@@ -19,7 +19,7 @@ func (j *judgement) policy(ctx context.Context, before, after *v1.ToolPolicy) {
 		}
 	}
 	tighter, looser := policy.Compare(ctx, before, after, j.world.tools)
-	if j.isNew(tighter) { // calls of a tool that was there say more
+	if j.isNew(tighter) { // calls of an existing tool are better evidence
 		tighter, _ = policy.Compare(ctx, before, after, j.world.older)
 	}
 	if j.isNew(tighter) {
@@ -46,12 +46,12 @@ func (j *judgement) policy(ctx context.Context, before, after *v1.ToolPolicy) {
 	}
 }
 
-// isNew reports whether a case is about a tool that this change adds: none of its calls was let through before.
+// isNew reports whether a case is about a tool that this change adds: no call of it was allowed before.
 func (j *judgement) isNew(c *policy.Case) bool {
 	return c != nil && j.world.created[v1.Key{Kind: v1.KindTool, Namespace: c.Namespace, Name: c.Tool}]
 }
 
-// ruleAt is the changed field that a case is about: that of its rule, or the first.
+// ruleAt returns the changed field that a case is about: the field of its rule, or the first one.
 func (j *judgement) ruleAt(c *policy.Case) string {
 	field, _, _ := strings.Cut(c.Rule, "[")
 	return cmp.Or(j.first("/spec/"+field), j.first("/spec"))

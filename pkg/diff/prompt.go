@@ -29,7 +29,7 @@ func (j *judgement) prompt(ctx context.Context, before, after *v1.Prompt) {
 	if at := cmp.Or(j.first("/spec/input"), j.first("/spec/arguments")); at != "" {
 		n := len(j.reasons)
 		j.schema("/spec/input", variables(before), variables(after), Input, after.FromPromptKit(), true)
-		if j.first("/spec/input") == "" { // it is the list of arguments that says so
+		if j.first("/spec/input") == "" { // the list of arguments changed
 			j.moved(n, at)
 		}
 	}
@@ -48,7 +48,7 @@ func (j *judgement) prompt(ctx context.Context, before, after *v1.Prompt) {
 	}
 }
 
-// variables is a schema of what a prompt takes: spec.input and what spec.arguments require.
+// variables returns a schema of the variables of a prompt, from spec.input and spec.arguments.
 func variables(p *v1.Prompt) json.RawMessage {
 	schema := map[string]any{"type": "object"}
 	if len(p.Spec.Input) > 0 {
@@ -67,7 +67,7 @@ func variables(p *v1.Prompt) json.RawMessage {
 			required = append(required, a.Name)
 		}
 	}
-	// What has a default need not be given.
+	// A property with a default is optional.
 	required = slices.DeleteFunc(required, func(name any) bool {
 		text, _ := name.(string)
 		property, _ := properties[text].(map[string]any)
@@ -90,8 +90,8 @@ func variables(p *v1.Prompt) json.RawMessage {
 	return encode(schema)
 }
 
-// template renders both templates with the same variables: what rendered before has to
-// render still.
+// template renders both templates with the same variables: variables that rendered before must
+// still render.
 func (j *judgement) template(ctx context.Context, before, after *v1.Prompt) {
 	at := cmp.Or(j.first("/spec/template"), j.first("/spec/system_prompt"), j.first("/spec/template_syntax"))
 	if at == "" {
@@ -126,7 +126,7 @@ func (j *judgement) template(ctx context.Context, before, after *v1.Prompt) {
 			continue
 		}
 		if doc, err := validate.Decode(vars); err == nil && !fits(j, variables(after), doc, after.FromPromptKit()) {
-			continue // that is said of the input already
+			continue // the change of the input reports this already
 		}
 		if _, err := now.Render(ctx, vars); err != nil {
 			j.add(Breaking, at, "variables that were accepted are refused: "+err.Error(), vars)
@@ -141,7 +141,7 @@ func fits(j *judgement, schema json.RawMessage, doc any, promptKit bool) bool {
 	return err == nil && len(violations) == 0
 }
 
-// rules compares the rules of something that is no policy by itself.
+// rules compares the policy rules inside another object.
 func (j *judgement) rules(ctx context.Context, at, same string, tools *policy.Tools, before, after *v1.ToolPolicySpec) {
 	of := func(s *v1.ToolPolicySpec) *v1.ToolPolicy {
 		if s == nil {

@@ -18,7 +18,7 @@ import (
 // marks of the actions, as patches have them.
 var marks = map[Action]string{Created: "+", Changed: "~", Deleted: "-", Drifted: "!"}
 
-// name is how a line calls the object.
+// name is the name of the object in a line.
 func (c *Change) name() string {
 	name := strings.ToLower(c.Kind) + "/" + c.Name
 	if c.Namespace != v1.DefaultNamespace {
@@ -39,7 +39,7 @@ func (s *Summary) String() string {
 	return text
 }
 
-// WriteText writes the report for people; nothing when nothing changes.
+// WriteText writes the report for people. Without changes it writes nothing.
 func (r *Report) WriteText(out io.Writer) error {
 	w := bufio.NewWriter(out)
 	for i := range r.Changes {
@@ -70,7 +70,7 @@ func (r *Report) WriteText(out io.Writer) error {
 	return w.Flush()
 }
 
-// values writes what a field was and is; of an object that is new or gone what it has or had.
+// values returns the old and the new value of a field, or the only value for a new or deleted object.
 func (f *Field) values(action Action) string {
 	value := func(raw json.RawMessage) string {
 		if raw == nil {
@@ -78,7 +78,7 @@ func (f *Field) values(action Action) string {
 		}
 		var text string
 		if f.Cut && json.Unmarshal(raw, &text) == nil && strings.HasPrefix(text, "{") {
-			raw = json.RawMessage(text) // the start of an object, which is written as a text because it was cut
+			raw = json.RawMessage(text) // the start of an object that was cut and therefore encoded as a string
 		}
 		return shown(raw)
 	}
@@ -145,7 +145,7 @@ func code(text string) string {
 	return ticks + text + ticks
 }
 
-// cell writes a text that has no markup of its own.
+// cell escapes a text for a table cell.
 func cell(text string) string {
 	var b strings.Builder
 	for _, r := range oneLine(text) {
@@ -158,7 +158,7 @@ func cell(text string) string {
 		case r == '&':
 			b.WriteString("&amp;")
 		case r == '@':
-			b.WriteString("@\u200b") // names no person
+			b.WriteString("@\u200b") // so that GitHub notifies nobody
 		default:
 			b.WriteRune(r)
 		}
@@ -191,7 +191,7 @@ func (why Reason) text() string {
 	return why.Reason + "; witness " + shown(why.Witness)
 }
 
-// place is where a reason stands now; zero for an object whose lines are gone.
+// place is the current place of a reason; zero for a deleted object.
 func (c *Change) place(why Reason) v1.Source {
 	switch {
 	case c.Action == Deleted:
@@ -234,13 +234,13 @@ func annotate(w io.Writer, level string, at v1.Source, root, title, text string)
 	fmt.Fprintf(w, "::%s %s::%s\n", level, strings.Join(props, ","), message.Replace(oneLine(text)))
 }
 
-// What workflow commands escape.
+// The escapes of workflow commands.
 var (
 	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// shown writes JSON with what nobody would see as escapes.
+// shown returns JSON with invisible characters as escapes.
 func shown(raw json.RawMessage) string {
 	var b strings.Builder
 	for _, r := range string(raw) {
@@ -255,7 +255,7 @@ func shown(raw json.RawMessage) string {
 	return b.String()
 }
 
-// oneLine leaves out what would break a line or hide text.
+// oneLine removes characters that would break a line or hide text.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -2,8 +2,8 @@ package diff
 
 import "toolctl.dev/toolctl/internal/sarif"
 
-// meanings says of each class, from the mildest to the worst, what it means for those who
-// rely on the old side, and how severe a code scanning service shows it.
+// meanings are the classes from the mildest to the worst: their meaning for those who rely on the
+// old side, and their severity in code scanning services.
 var meanings = []struct {
 	class   Class
 	summary string
@@ -19,8 +19,8 @@ var meanings = []struct {
 }
 
 // SARIF returns the report in the Static Analysis Results Interchange Format 2.1.0, to be
-// encoded as JSON: a rule for each class, and a result for each reason of a change. The
-// version is that of the program, or "".
+// encoded as JSON: a rule for each class, and a result for each reason of a change. version
+// is the version of the program, or "".
 func (r *Report) SARIF(version string) any {
 	const page = "https://toolctl.dev/docs/diff"
 	d := sarif.Driver{Name: "toolctl diff", Version: version, URI: page}

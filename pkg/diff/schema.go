@@ -12,54 +12,54 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Class says what a change means for those who rely on the old side.
+// Class is what a change means for those who rely on the old side.
 type Class string
 
 // The classes, the harmless ones first.
 const (
 	// Neutral: only titles, descriptions, examples and other annotations changed.
 	Neutral Class = "neutral"
-	// Compatible: it is proven that nothing that worked stops working.
+	// Compatible: a proof shows that everything that worked still works.
 	Compatible Class = "compatible"
 	// Unknown: neither a proof nor a witness was found.
 	Unknown Class = "unknown"
 	// Risky: only properties that an open object does not declare stop working.
 	Risky Class = "risky"
-	// Looser: more is allowed than before, by a policy, a hint or consent.
+	// Looser: a policy, a hint or consent allows more than before.
 	Looser Class = "looser"
-	// Tighter: less is allowed than before; a policy's witness is a call that went through.
+	// Tighter: less is allowed than before; the witness of a policy is a call that was allowed.
 	Tighter Class = "tighter"
-	// Breaking: the witness worked and does not any more.
+	// Breaking: the witness worked before and no longer does.
 	Breaking Class = "breaking"
 )
 
 var classes = []Class{Neutral, Compatible, Unknown, Risky, Looser, Tighter, Breaking}
 
-// Worse reports whether a class asks for more care than another.
+// Worse reports whether a class needs more care than another.
 func (c Class) Worse(than Class) bool { return slices.Index(classes, c) > slices.Index(classes, than) }
 
-// Direction says who has to be content with a change of a schema.
+// Direction is the side that must accept documents of the other one.
 type Direction string
 
 const (
-	// Input is a schema of arguments: what the old one takes, the new one has to take.
+	// Input is a schema of arguments: the new schema must accept what the old one accepts.
 	Input Direction = "input"
-	// Output is a schema of results: what the new one gives, readers of the old one have to take.
+	// Output is a schema of results: readers of the old schema must accept results of the new one.
 	Output Direction = "output"
 )
 
-// SchemaChange is how one schema became another.
+// SchemaChange is the change from one schema to another.
 type SchemaChange struct {
 	Class Class `json:"class"`
 	// Reason is one sentence.
 	Reason string `json:"reason"`
-	// Pointer is the JSON pointer (RFC 6901) of what changed, in the new schema, or in the
-	// old one when it is gone there.
+	// Pointer is the JSON pointer (RFC 6901) of the change in the new schema, or in the
+	// old one if the place no longer exists.
 	Pointer string `json:"pointer"`
-	// Witness is a document that worked and does not any more; none unless the change is
-	// breaking or risky.
+	// Witness is a document that worked before and no longer does. Only breaking and risky
+	// changes have one.
 	Witness json.RawMessage `json:"witness,omitempty"`
-	// Coerced says that arguments such as the witness are coerced to what the new schema takes.
+	// Coerced reports that coercion makes arguments such as the witness fit the new schema.
 	Coerced bool `json:"coerced,omitempty"`
 }
 
@@ -76,7 +76,7 @@ func NewChecker() *Checker {
 }
 
 // Schemas classifies the change of a schema. draft is that of a schema without
-// "$schema"; the error is that of a schema that cannot be compiled, which has its place.
+// "$schema". The error is that of a schema that cannot be compiled, with the place in it.
 func (c *Checker) Schemas(before, after json.RawMessage, as Direction, draft validate.Draft) (SchemaChange, error) {
 	return c.schemas(before, after, as, draft, true)
 }
@@ -108,7 +108,7 @@ func (c *Checker) schemas(before, after json.RawMessage, as Direction, draft val
 	return change, nil
 }
 
-// compare looks for what one side gives and the other does not take.
+// compare searches for a document that one side gives and the other does not accept.
 func (c *Checker) compare(gives, takes *side) SchemaChange {
 	query := solve.Query{Fit: gives.read(), Break: takes.read(), Format: c.formats.has, Declared: true}
 	declared, answer := solve.Find(query)
@@ -130,7 +130,7 @@ func (c *Checker) compare(gives, takes *side) SchemaChange {
 }
 
 // confirmed reports whether the engines agree that a document fits one side and not the other.
-// One that runs the schema as it is has the last word: the other one is laxer on formats.
+// The engine of the original schema decides, because the other one is laxer on formats.
 func confirmed(doc any, gives, takes *side) bool {
 	valid := func(s *validate.Schema) bool {
 		violations, err := s.Validate(doc)
@@ -143,7 +143,7 @@ func confirmed(doc any, gives, takes *side) bool {
 		!slices.ContainsFunc(gives.engines[1:], func(s *validate.Schema) bool { return !valid(s) }) && !slices.ContainsFunc(takes.engines[1:], valid)
 }
 
-// describe says why, and where.
+// describe sets the reason and the place.
 func (s *SchemaChange) describe(as Direction, takes *side, changed []string, coerces bool) {
 	s.Pointer = changed[0]
 	switch s.Class {

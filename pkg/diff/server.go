@@ -64,7 +64,7 @@ func (j *judgement) server(ctx context.Context, before, after *v1.MCPServer) {
 	}
 }
 
-// override judges what stands in for parts of a server's tool.
+// override judges the overrides of a server's tool.
 func (j *judgement) override(at string, before, after v1.ToolOverride) {
 	p := j.first(at)
 	if p == "" {
@@ -93,7 +93,7 @@ func (j *judgement) override(at string, before, after v1.ToolOverride) {
 	}
 }
 
-// filterRules are the rules of a policy that come to the same as a filter.
+// filterRules are the policy rules that are equivalent to a filter.
 func filterRules(f *v1.ToolFilter) *v1.ToolPolicySpec {
 	if f == nil {
 		return &v1.ToolPolicySpec{}

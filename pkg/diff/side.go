@@ -18,7 +18,7 @@ type side struct {
 	raw     any
 	draft   schema.Draft
 	engines []*validate.Schema // the schema itself, and in another draft for the other engine
-	formats bool               // it has a format, on which the engines disagree
+	formats bool               // it has a format; the engines disagree about some
 }
 
 func (c *Checker) side(raw json.RawMessage, draft validate.Draft) (*side, error) {
@@ -47,11 +47,11 @@ func (c *Checker) side(raw json.RawMessage, draft validate.Draft) (*side, error)
 	return s, nil
 }
 
-// read makes what the solver works on, which belongs to one search.
+// read returns the schema for the solver, for one search.
 func (s *side) read() *solve.Schema { return solve.Read(s.raw, s.draft) }
 
-// translated writes a schema in a draft that runs on the other engine; nil when it has
-// no equal there.
+// translated converts a schema to a draft of the other engine; nil if there is no
+// equivalent.
 func translated(doc any, from schema.Draft) (any, schema.Draft) {
 	t := translator{old: from > schema.Draft7}
 	out := t.schema(doc)
@@ -72,7 +72,7 @@ type translator struct {
 	lost bool
 }
 
-// untranslatable are keywords that have no equal in the other draft, or whose meaning
+// untranslatable are keywords without an equivalent in the other draft, or whose meaning
 // depends on more than the schema.
 var untranslatable = []string{"unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains", "$dynamicRef", "$recursiveRef", "$anchor", "$dynamicAnchor", "$id", "id"}
 
@@ -88,7 +88,7 @@ func (t *translator) schema(doc any) any {
 	}
 	ref, _ := schema.Reference(m)
 	if strings.Contains(ref, "tems") || strings.Contains(ref, "depend") || m["exclusiveMinimum"] == true || m["exclusiveMaximum"] == true {
-		t.lost = true // its place, or its form, is another
+		t.lost = true // the other draft has another place or form for it
 	}
 	out := schema.Replaced(m, "", 0, func(s schema.Subschema) any { return t.schema(s.Schema) })
 	if t.old {
@@ -99,7 +99,7 @@ func (t *translator) schema(doc any) any {
 	return out
 }
 
-// older turns the keywords of 2020-12 into those of draft-07.
+// older converts the keywords of 2020-12 to those of draft-07.
 func (t *translator) older(m map[string]any) {
 	delete(m, "additionalItems")
 	delete(m, "dependencies")
@@ -124,7 +124,7 @@ func (t *translator) older(m map[string]any) {
 	if len(needs) > 0 {
 		m["dependencies"] = needs
 	}
-	if ref, ok := m[schema.Ref]; ok && len(m) > 1 { // its siblings count here, and not there
+	if ref, ok := m[schema.Ref]; ok && len(m) > 1 { // draft-07 ignores its siblings
 		rest := maps.Clone(m)
 		delete(rest, schema.Ref)
 		defs := map[string]any{}
@@ -140,7 +140,7 @@ func (t *translator) older(m map[string]any) {
 	}
 }
 
-// newer turns the keywords of draft-07 and older into those of 2020-12.
+// newer converts the keywords of draft-07 and older to those of 2020-12.
 func newer(m map[string]any) {
 	if ref, ok := m[schema.Ref]; ok {
 		for key := range m {
@@ -189,7 +189,7 @@ type formats struct {
 
 type format struct {
 	schema *validate.Schema
-	known  bool // it refuses some text
+	known  bool // the engine checks the format: it refuses some text
 }
 
 func (f *formats) has(name, text string) (has, known bool) {
@@ -212,8 +212,7 @@ func (f *format) takes(text string) bool {
 	return err == nil && len(violations) == 0
 }
 
-// changes lists the JSON pointers at which two documents differ, the deepest ones that
-// say all.
+// changes lists the JSON pointers at which two documents differ, as deep as possible.
 func changes(at string, a, b any) []string {
 	ma, oka := a.(map[string]any)
 	mb, okb := b.(map[string]any)
@@ -244,10 +243,10 @@ func changes(at string, a, b any) []string {
 	return all
 }
 
-// pointerOf picks the change that a violation is about.
+// pointerOf returns the change that a violation is about.
 func pointerOf(changed []string, v v1.Violation) string {
 	if strings.HasPrefix(v.Message, "required property ") {
-		// It is "required" of the object that changed, not the property that is not there.
+		// The change is in "required" of the object, not in the missing property.
 		var required []string
 		for _, at := range changed {
 			if strings.HasSuffix(at, "/required") {
@@ -261,7 +260,7 @@ func pointerOf(changed []string, v v1.Violation) string {
 	return nearest(changed, v.Path)
 }
 
-// nearest picks the change whose place in the schema is nearest to a place in a document.
+// nearest returns the change whose place in the schema is nearest to a place in a document.
 func nearest(changed []string, path string) string {
 	best, score := changed[0], -1
 	var want []string

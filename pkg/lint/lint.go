@@ -1,13 +1,12 @@
-// Package lint looks over manifests for what is legal and unwise: what no client or model
-// provider takes, what misleads a model, what nothing guards. Each rule has an id, a
-// severity and a fix, and is ignored for one object by an annotation with a reason:
+// Package lint checks valid manifests for likely mistakes and risks: definitions that clients or model
+// providers reject, texts that mislead models, and tools without safeguards. Each rule has an id, a
+// severity and a fix. An annotation with a reason ignores a rule for one object:
 //
 //	metadata:
 //	  annotations:
 //	    ignore-lint.toolctl.dev/no-output-schema: the service has none
 //
-// [Rules] is the one list of them. What is illegal is not for lint: reading the manifests
-// and registry.Check find it.
+// [Rules] is the only list of rules. Reading the manifests and registry.Check find errors; lint does not.
 package lint
 
 import (
@@ -22,14 +21,14 @@ import (
 // Severity is how much a finding matters.
 type Severity string
 
-// The severities, the gravest first.
+// The severities, the most severe first.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
 	Info    Severity = "info"
 )
 
-// AtLeast reports whether s is as grave as t, or graver.
+// AtLeast reports whether s is as severe as t, or more severe.
 func (s Severity) AtLeast(t Severity) bool { return weight(s) >= weight(t) }
 
 func weight(s Severity) int { return slices.Index([]Severity{Info, Warning, Error}, s) }
@@ -38,12 +37,12 @@ func weight(s Severity) int { return slices.Index([]Severity{Info, Warning, Erro
 // follows, and the value is the reason.
 const IgnorePrefix = "ignore-lint.toolctl.dev/"
 
-// Rule is one thing that is looked for.
+// Rule is one check.
 type Rule struct {
 	// ID names the rule, such as no-output-schema.
 	ID       string   `json:"id"`
 	Severity Severity `json:"severity"`
-	// Summary says what is found, Fix what to do about it.
+	// Summary describes the finding, and Fix what to do about it.
 	Summary string `json:"summary"`
 	Fix     string `json:"fix"`
 
@@ -53,7 +52,7 @@ type Rule struct {
 // Page is where the rule is explained.
 func (r Rule) Page() string { return "https://toolctl.dev/docs/lint#" + r.ID }
 
-// Finding is one place where a rule is broken.
+// Finding is one violation of a rule.
 type Finding struct {
 	Rule      string   `json:"rule"`
 	Severity  Severity `json:"severity"`
@@ -66,16 +65,16 @@ type Finding struct {
 	Fix     string    `json:"fix"`
 	Page    string    `json:"page"`
 	Source  v1.Source `json:"source,omitzero"`
-	// Reason is why the finding is ignored; empty for one that counts.
+	// Reason is why an annotation ignores the finding; empty if none does.
 	Reason string `json:"reason,omitempty"`
 
 	also *v1.Header // another object whose annotation ignores the finding
 	head *v1.Header
 }
 
-// Options say what is looked for. The zero value looks for all that needs no limit.
+// Options select the checks. The zero value runs every check except the token limit.
 type Options struct {
-	// Lock is what is known of the tools of MCP servers.
+	// Lock has the known tools of MCP servers.
 	Lock lock.File
 	// MaxTokens is the maximum number of tokens that all tools together may cost a model. 0: no limit.
 	MaxTokens int
@@ -83,17 +82,17 @@ type Options struct {
 	Only, Skip []string
 }
 
-// Report is what was found.
+// Report is the result of a check.
 type Report struct {
-	// Findings are sorted by place; those that annotations ignore are apart.
+	// Findings and Ignored are sorted by place. Annotations ignore those of Ignored.
 	Findings []Finding `json:"findings"`
 	Ignored  []Finding `json:"ignored"`
 	Tokens   Tokens    `json:"tokens"`
 }
 
-// Tokens is what the tools cost a model before it reads a word.
+// Tokens is the size of the tool definitions in a model's context.
 type Tokens struct {
-	// Estimate names how it was reckoned.
+	// Estimate describes the method of estimation.
 	Estimate string `json:"estimate"`
 	Tools    int    `json:"tools"`
 	Total    int    `json:"total"`
@@ -108,7 +107,7 @@ func (r Report) Count() map[Severity]int {
 	return n
 }
 
-// Check looks over objects. Broken ones are left out: their errors are to be fixed first.
+// Check checks objects. It skips broken ones, because their errors must be fixed first.
 func Check(objects []v1.Object, o Options) Report {
 	s := newSurface(objects, o)
 	r := Report{Findings: []Finding{}, Ignored: []Finding{}, Tokens: s.tokens()}

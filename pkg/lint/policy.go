@@ -7,8 +7,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// unguarded finds tools that say that they are destructive; what says nothing is not
-// taken for it, although MCP would.
+// unguarded finds tools with the hint destructive. Unlike MCP, it does not treat tools without the
+// hint as destructive.
 func unguarded(s *surface, found func(Finding)) {
 	for _, t := range s.tools {
 		if t.manifest == nil || t.manifest.Spec.Hints == nil || t.chain.Guards() {
@@ -24,7 +24,7 @@ func unguarded(s *surface, found func(Finding)) {
 // pattern is one entry of a list of names in a policy.
 type pattern struct {
 	text, path string
-	// decides says that the entry has an effect of its own, which a rule before it can take away.
+	// decides reports that the entry has an effect, which an earlier rule can shadow.
 	decides bool
 }
 
@@ -49,7 +49,7 @@ func patterns(p *v1.ToolPolicy) [][]pattern {
 	return all
 }
 
-// fitting are the tools of the policy's namespace that a pattern means.
+// fitting are the tools of the policy's namespace that a pattern matches.
 func (s *surface) fitting(p *v1.ToolPolicy, text string) []*tool {
 	var fit []*tool
 	for _, t := range s.tools {
@@ -63,7 +63,7 @@ func (s *surface) fitting(p *v1.ToolPolicy, text string) []*tool {
 func rulesWithoutTool(s *surface, found func(Finding)) {
 	for _, p := range s.policies {
 		if s.open[p.Namespace()] {
-			continue // a server whose tools are not known may have it
+			continue // a server with unknown tools may have it
 		}
 		var known []string
 		for _, t := range s.tools {
@@ -100,13 +100,13 @@ func shadowedRules(s *surface, found func(Finding)) {
 	}
 }
 
-// covers reports whether a pattern fits every name that another fits.
+// covers reports whether a pattern matches every name that another matches.
 func covers(wide, narrow string) bool {
 	return wide == narrow || wide[len(wide)-1] == '*' && v1.MatchPattern(wide, narrow)
 }
 
-// blocker is the rule that refuses every call of each tool that an entry fits, before the
-// entry is asked; "" when there is none.
+// blocker returns the rule that refuses every call of the tools that an entry matches, before the
+// entry applies, or "".
 func (s *surface) blocker(p *v1.ToolPolicy, n pattern) string {
 	if !n.decides || s.open[p.Namespace()] {
 		return ""

@@ -12,7 +12,7 @@ import (
 
 type rootKeyword struct{ keyword, providers string }
 
-// rootKeywords are what a provider refuses at the top of a tool's arguments.
+// rootKeywords are the keywords that a provider refuses at the top level of a tool's arguments.
 var rootKeywords = []rootKeyword{
 	{"oneOf", "OpenAI and Anthropic refuse"},
 	{"anyOf", "OpenAI and Anthropic refuse"},
@@ -22,8 +22,8 @@ var rootKeywords = []rootKeyword{
 	{schema.Ref, "OpenAI and Gemini refuse"},
 }
 
-// narrowKeywords are what a provider refuses or ignores anywhere in a tool's arguments:
-// OpenAI when strict is asked for, Gemini in the parameters of a function.
+// narrowKeywords are the keywords that a provider refuses or ignores anywhere in a tool's arguments:
+// OpenAI in strict mode, Gemini in the parameters of a function.
 var narrowKeywords = map[string]string{
 	"allOf":                 "OpenAI (strict) and Gemini do not accept",
 	"not":                   "OpenAI (strict) and Gemini do not accept",
@@ -71,8 +71,8 @@ func schemaKeywords(s *surface, found func(Finding)) {
 	}
 }
 
-// walk notes the keywords of a schema that providers do not take. What stands at the root
-// is the rule schema-root's.
+// walk collects the keywords of a schema that providers do not accept. The rule schema-root reports those
+// at the top level.
 func walk(root any, path string, first map[string]string) {
 	eachKeyword(root, path, func(k, at string) {
 		top := at == v1.Pointer(path, k) && slices.ContainsFunc(rootKeywords, func(r rootKeyword) bool { return r.keyword == k })
@@ -93,8 +93,8 @@ func eachKeyword(value any, path string, f func(keyword, at string)) {
 	}
 }
 
-// misspeltKeywords finds what is nearly a keyword: JSON Schema passes over keywords that it does not know
-// (draft 2020-12, core, 4.3.1), so that "require" would ask for nothing.
+// misspeltKeywords finds names that are similar to a keyword: JSON Schema ignores unknown keywords
+// (draft 2020-12, core, 4.3.1), so "require" has no effect.
 func misspeltKeywords(s *surface, found func(Finding)) {
 	for _, t := range s.tools {
 		if t.manifest == nil {

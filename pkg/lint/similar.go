@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// Two tools are similar when they share this part of their words, and have enough words
-// for that to say something.
+// Two tools are similar if they share this part of their words, and have enough words
+// for a comparison.
 const (
 	similarity = 0.8
 	fewWords   = 5

@@ -13,25 +13,25 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// surface is what models and clients see of the manifests, and what guards it.
+// surface is the part of the manifests that models and clients see, and its safeguards.
 type surface struct {
 	options  Options
 	objects  []v1.Object // that are not broken
 	tools    []*tool
 	servers  []*v1.MCPServer
 	policies []*v1.ToolPolicy
-	// open are namespaces with a server whose tools are not known.
+	// open are namespaces with a server whose tools are unknown.
 	open map[string]bool
 }
 
-// tool is one that a manifest declares, or that a lock knows of an MCP server.
+// tool is a tool of a manifest, or a tool of an MCP server in the lock.
 type tool struct {
 	head        *v1.Header // of the Tool or the MCPServer
-	name        string     // by which policies know it
+	name        string     // in policies
 	description string
 	manifest    *v1.Tool // nil for one of a server
 	subject     policy.Subject
-	names       []string // all that patterns may mean
+	names       []string // that patterns can match
 	chain       *policy.Chain
 }
 
@@ -90,7 +90,7 @@ func (t *tool) properties() map[string]json.RawMessage {
 	return schema.Properties
 }
 
-// at is a finding at a field of the tool; the tools of a server are where the server is.
+// at is a finding at a field of the tool. For a tool of a server, its place is that of the server.
 func (t *tool) at(path, format string, args ...any) Finding {
 	message := fmt.Sprintf(format, args...)
 	if t.manifest == nil {
@@ -104,7 +104,7 @@ func at(h *v1.Header, path, format string, args ...any) Finding {
 	return Finding{head: h, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
-// names warns of those that become others on the wire.
+// names finds names that clients and models see in another form.
 func names(s *surface, found func(Finding)) {
 	var ids []wirename.ID
 	var heads []*v1.Header
@@ -164,11 +164,11 @@ func badIgnores(s *surface, found func(Finding)) {
 	}
 }
 
-// bytesPerToken is the estimate: English text and JSON take about four bytes a token in
+// bytesPerToken is an estimate: English text and JSON take about four bytes a token in
 // the vocabularies of today's models.
 const bytesPerToken = 4
 
-// cost is an estimate of the tokens that a tool costs a model.
+// cost estimates the tokens of a tool definition.
 func (t *tool) cost() int {
 	schema := json.RawMessage("{}")
 	if t.manifest != nil {
@@ -177,7 +177,7 @@ func (t *tool) cost() int {
 	return (len(t.name) + len(t.description) + len(schema) + len(`{"name":"","description":"","parameters":},`)) / bytesPerToken
 }
 
-// offered are the tools that a model is told of.
+// offered are the tools that models see.
 func (s *surface) offered() []*tool {
 	return slices.DeleteFunc(slices.Clone(s.tools), func(t *tool) bool {
 		return t.manifest != nil && !t.manifest.Offered() || t.chain.Blocked() != nil

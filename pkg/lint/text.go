@@ -13,12 +13,12 @@ import (
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
-// maxDescription is the most characters that OpenAI takes of a function's description.
+// maxDescription is the maximum length of a function's description at OpenAI, in characters.
 const maxDescription = 1024
 
 func secrets(s *surface, found func(Finding)) { s.inspect(inspect.Secrets, found) }
 
-// inspect looks at each object on all processors.
+// inspect checks the objects in parallel.
 func (s *surface) inspect(look func(v1.Object) []v1.Violation, found func(Finding)) {
 	seen := make([][]v1.Violation, len(s.objects))
 	parallel.Each(len(s.objects), func(i int) { seen[i] = look(s.objects[i]) })
@@ -97,7 +97,7 @@ func sameDescriptions(s *surface, found func(Finding)) {
 	}
 }
 
-// plain is a text without what does not change its meaning.
+// plain returns a text without case and punctuation.
 func plain(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), isBreak), " ")
 }
