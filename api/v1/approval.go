@@ -10,8 +10,8 @@ import (
 // person approves it, because a policy's require_approval names its tool.
 const ReasonApproval = "requires_approval"
 
-// MetaNotAsked is the key in [PendingToolInfo.Metadata] of why nobody was asked at once,
-// when that is to be said: the reason that an [Asker] gave.
+// MetaNotAsked is the key in [PendingToolInfo.Metadata] of the reason, given by an [Asker], why no person was asked at
+// once.
 const MetaNotAsked = "not_asked"
 
 // Decision is what a person decided on a call that needs approval.
@@ -20,11 +20,11 @@ type Decision struct {
 	Approved bool
 	// By names who decided; empty when it is not known.
 	By string
-	// Groups are those that By is in, by its token.
+	// Groups are the groups of By, taken from its token.
 	Groups []string
-	// AtOnce says that the person behind the call was asked as it was made.
+	// AtOnce is set if the person behind the call was asked during the call.
 	AtOnce bool
-	// Simulated says that nobody decided: a scenario answers. No approvers are asked for then.
+	// Simulated is set if a scenario answers in the place of a person. Approvers are not checked then.
 	Simulated bool
 	// Reason is why, in the words of who decided; empty when none was given.
 	Reason string
@@ -44,9 +44,8 @@ const (
 	ApprovalExpired = "expired"
 )
 
-// PendingCall is a call that waits for approval, or waited. It holds what a
-// person needs to decide, and of the arguments, besides that, a hash only: the
-// caller has them, and sends them again.
+// PendingCall is a call that waits or waited for approval. It holds what a person needs for the decision. It keeps only
+// a hash of the unmasked arguments, because the caller sends them again.
 type PendingCall struct {
 	// ID names the call for who decides, and in [Call.Approval].
 	ID string `json:"id"`
@@ -57,7 +56,7 @@ type PendingCall struct {
 	// Policy and Rule are what asks for the approval.
 	Policy string `json:"policy"`
 	Rule   string `json:"rule"`
-	// Approvers are who may decide: one of each.
+	// Approvers lists who may decide; the person must be in each entry.
 	Approvers []Approvers `json:"approvers,omitempty"`
 	Principal string      `json:"principal,omitempty"`
 	Session   string      `json:"session,omitempty"`
@@ -70,7 +69,7 @@ type PendingCall struct {
 	// Expires is when the call can no longer be approved, or, once decided on, when the decision
 	// no longer holds.
 	Expires time.Time `json:"expires_at"`
-	// By and Reason are who decided and why; Decided is when.
+	// By, Reason and Decided are the person who decided, the reason and the time.
 	By      string    `json:"by,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
 	Decided time.Time `json:"decided_at,omitzero"`
@@ -92,7 +91,7 @@ func (p *PendingCall) StateAt(now time.Time) string {
 	return p.State
 }
 
-// Decide enters what a person decided at a time. A decision holds as long as
+// Decide records the decision of a person at a time. A decision holds as long as
 // the call could wait for it. The error is an [ApprovalError] when the call does
 // not wait any more, and a [PolicyError] when the decision is for somebody else.
 func (p *PendingCall) Decide(d Decision, now time.Time) error {
@@ -111,7 +110,7 @@ func (p *PendingCall) Decide(d Decision, now time.Time) error {
 	return nil
 }
 
-// Record returns what the audit says of the decision; nil when there is none.
+// Record returns the audit record of the decision; nil if there is none.
 func (p *PendingCall) Record() *ApprovalRecord {
 	if p.Decided.IsZero() {
 		return nil
@@ -123,7 +122,7 @@ func (p *PendingCall) Record() *ApprovalRecord {
 	return r
 }
 
-// ApprovalRecord is what the audit says of a decision on a call.
+// ApprovalRecord is the audit record of a decision on a call.
 type ApprovalRecord struct {
 	// ID names the pending call; empty when a person was asked at once.
 	ID string `json:"id,omitempty"`
@@ -136,7 +135,7 @@ type ApprovalRecord struct {
 	Edited bool `json:"edited,omitempty"`
 }
 
-// ApprovalError says that a pending call cannot be decided on any more.
+// ApprovalError reports that a pending call can no longer be decided on.
 type ApprovalError struct {
 	ID string
 	// State is the state of the call: "approved", "denied", "used" or "expired".
@@ -178,10 +177,9 @@ const (
 // ErrPendingFull says that as many calls wait for approval as may.
 var ErrPendingFull = fmt.Errorf("too many calls wait for approval: at most %d of one session, %d of one principal and %d in all", MaxPendingCallsPerSession, MaxPendingCallsPerPrincipal, MaxPendingCalls)
 
-// Repeats reports whether p asks for the same as a call that was kept: by the same
-// principal, the same tool with the same arguments. A call that names the one it
-// repeats may come in another session; else one without a principal may not, since
-// nobody knows that its caller is the same.
+// Repeats reports whether p repeats a saved call: the same tool with the same arguments, called by the same principal.
+// A call that names the one it repeats may come from another session. Without a name and a principal it may not,
+// because nothing shows that the caller is the same.
 func (p *PendingCall) Repeats(kept *PendingCall, name string) bool {
 	if p.Principal != kept.Principal || p.Subject != kept.Subject {
 		return false

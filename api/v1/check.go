@@ -255,8 +255,8 @@ func (r *fieldRule) checkBounds(f reflect.Value, path string, fs *[]Violation) {
 	}
 }
 
-// DidYouMean is what the message about an unknown word ends with: the nearest of those that are known. It is
-// empty when none is near.
+// DidYouMean returns the end of a message about an unknown word, which suggests the nearest known one. It is empty if none
+// is near.
 func DidYouMean(word string, known []string) string {
 	if near := Nearest(word, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
@@ -264,10 +264,9 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// Nearest returns the candidate that s was probably meant to be: the same
-// letters in another case, at most a third of the letters different, or the only one
-// that s is the first words of, as timeout is of timeout_ms, or one of the words of, as
-// book is of get-book. It returns "" when none is near.
+// Nearest returns the candidate that s was probably meant to be: one with the same letters in another case, one in which
+// at most a third of the letters differ, or the only one that begins with s (timeout_ms for timeout) or has it as a word
+// (get-book for book). It returns "" if none is near.
 func Nearest(s string, candidates []string) string {
 	best, bestDist := "", max(1, len(s)/3)+1
 	for _, c := range candidates {
@@ -303,7 +302,7 @@ func Nearest(s string, candidates []string) string {
 	return best
 }
 
-// hasWord reports whether a name has a word; of a longer one a letter may differ.
+// hasWord reports whether a name contains a word. In a longer word one letter may differ.
 func hasWord(name, word string) bool {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' || r == '.' })
 	return len(words) > 1 && slices.ContainsFunc(words, func(w string) bool {

@@ -22,16 +22,16 @@ type Counter struct {
 	Key string
 	// Limit is the most the count may reach; a negative limit only counts.
 	Limit int64
-	// Window is the length of the calendar span, in UTC, within which is counted: with the
-	// next one the count starts again from 0. 0: the count goes on.
+	// Window is the length of the calendar span, in UTC, after which the count starts again from 0. With 0 the count
+	// never starts again.
 	Window time.Duration
-	// Idle is how long a count that goes on is kept after it was reserved last. 0: for good.
+	// Idle is how long a count without a window is kept after its last reservation; 0 keeps it forever.
 	Idle time.Duration
 	// Ends says which span a release is for: [Count.Ends] of the reservation.
 	Ends time.Time
 }
 
-// End is when the span that a time is in is over; zero for a count that goes on.
+// End returns the end of the span that contains a time; zero for a count without a window.
 func (c Counter) End(now time.Time) time.Time {
 	if c.Window <= 0 {
 		return time.Time{}
@@ -47,11 +47,10 @@ func (c Counter) Expiry(now time.Time) time.Time {
 	return c.End(now)
 }
 
-// Count is what a [Counter] stands at.
+// Count is the state of a [Counter].
 type Count struct {
-	// Used is how many calls are counted.
+	// Used is the number of counted calls.
 	Used int64
-	// Ends is when the count starts again from 0, by the clock that counts; zero for one that
-	// goes on.
+	// Ends is when the count starts again from 0, by the clock of the counter; zero for a count without a window.
 	Ends time.Time
 }

@@ -1,10 +1,11 @@
 package v1
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
-import "strings"
-
-// KindInfo is what a kind is called on a command line and in a cluster.
+// KindInfo holds the names of a kind on a command line and in a cluster.
 type KindInfo struct {
 	// Kind is the kind as manifests write it, for example "ToolPolicy".
 	Kind string `json:"kind"`

@@ -83,19 +83,17 @@ type Header struct {
 	// Fields holds the places of fields, by JSON pointer. Readers fill it for
 	// policies and scenarios, whose messages name the line of a rule.
 	Fields map[string]Source `json:"-"`
-	// Layout is what of the manifest's text its YAML keeps; nil for none. Readers fill it
-	// when they are asked to.
+	// Layout is the layout that the YAML of the object keeps; nil for none. Readers fill it on request.
 	Layout *Layout `json:"-"`
 }
 
-// Layout is what people write and programs ignore: comments, and the order of keys. Both
-// are found by JSON pointer.
+// Layout holds what people write and programs ignore: comments and the order of keys, by JSON pointer.
 type Layout struct {
 	Keys     map[string][]string `json:"keys,omitempty"`
 	Comments map[string]Comment  `json:"comments,omitempty"`
 }
 
-// Comment is the comments at a value, each with its "#": above it, behind it and below it.
+// Comment holds the comments at a value, each with its "#": above, beside and below it.
 type Comment struct {
 	Head string `json:"head,omitempty"`
 	Line string `json:"line,omitempty"`
@@ -224,7 +222,7 @@ func isLabelKey(s string) bool {
 func IsLabelValue(s string) bool { return labelPattern.MatchString(s) }
 
 // SubmitOutput is the name of the tool by which a model gives an answer that has a
-// schema. No Tool and no Prompt may have it.
+// schema. Neither a Tool nor a Prompt may have this name.
 const SubmitOutput = "submit_output"
 
 func reservedName(h *Header) []Violation {

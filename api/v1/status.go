@@ -2,8 +2,8 @@ package v1
 
 import "time"
 
-// Status is what a store knows of an object beside its manifest. 'list -o json' and 'list -o
-// yaml' show it as the field status, which readers of manifests pass over.
+// Status holds what a store knows about an object besides its manifest. 'list -o json' and 'list -o yaml' show it as the
+// field status, which readers of manifests ignore.
 type Status struct {
 	// Set is the apply set that the object belongs to, and Revision and Commit are the last
 	// revision of the set that it was part of, and the commit of git that this was of.
@@ -26,7 +26,7 @@ const (
 	ConditionReady = "Ready"
 	// ConditionDegraded: not all of it can be used.
 	ConditionDegraded = "Degraded"
-	// ConditionDrifted: it is not as its set applied it, or as the lock has it.
+	// ConditionDrifted: the object differs from what its set applied, or from the lock.
 	ConditionDrifted = "Drifted"
 )
 
@@ -37,7 +37,7 @@ const (
 	ConditionUnknown = "Unknown"
 )
 
-// Condition is one aspect of how an object stands, in the form of Kubernetes.
+// Condition is one aspect of the state of an object, in the form of Kubernetes.
 type Condition struct {
 	Type   string `json:"type"`
 	Status string `json:"status"`

@@ -27,8 +27,8 @@ type ExecutorBlock struct {
 }
 
 // ExecutorBlocks returns the executor blocks of a Tool in the order of the fields: those
-// with the tag executor, which names the mode. What else knows the executors is derived
-// from it.
+// with the tag executor, which names the mode. Everything else that depends on the executors is
+// derived from it.
 func ExecutorBlocks() []ExecutorBlock { return slices.Clone(executorBlocks()) }
 
 var executorBlocks = sync.OnceValue(func() []ExecutorBlock {
@@ -76,7 +76,7 @@ func (s *ToolSpec) Blocks() []string {
 	return append(names, s.Extensions.Names()...)
 }
 
-// Simulate makes the tool one that is mocked: mode mock, and no executor block.
+// Simulate turns the tool into a mock: mode mock, and no executor block.
 func (s *ToolSpec) Simulate() {
 	v := reflect.ValueOf(s).Elem()
 	for _, b := range executorBlocks() {
@@ -125,7 +125,7 @@ func (t *Tool) RemoteName() string {
 	return t.Metadata.Name
 }
 
-// Server returns the MCP server that a tool is of; false for a tool of another mode.
+// Server returns the MCP server of a tool; ok is false for a tool of another mode.
 func (t *Tool) Server() (server Key, ok bool) {
 	if t.Mode() != ModeMCP || t.Spec.MCP == nil {
 		return Key{}, false
@@ -133,11 +133,11 @@ func (t *Tool) Server() (server Key, ok bool) {
 	return Key{Kind: KindMCPServer, Namespace: t.Namespace(), Name: t.Spec.MCP.Server}, true
 }
 
-// modeClient is PromptKit's mode of tools that a person's device carries out. Without
-// such a device they are mocked, there as here.
+// modeClient is PromptKit's mode of tools that run on the device of the user. Without such a device PromptKit and
+// toolctl mock them.
 const modeClient = "client"
 
-// modeA2A is PromptKit's mode of tools that ask another agent (Agent2Agent).
+// modeA2A is PromptKit's mode of tools that call another agent (Agent2Agent).
 const modeA2A = "a2a"
 
 // UnknownMode is the violation of a tool whose mode is none of Modes and of the

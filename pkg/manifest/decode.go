@@ -29,7 +29,7 @@ type field struct {
 	single bool
 	// null is a value of its own, and not an absent one.
 	null bool
-	// path is that of a file or folder, or a list of them, which may not leave the folder.
+	// path is set for a path, or a list of paths, that may not leave the folder.
 	path bool
 }
 
@@ -132,7 +132,7 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 	return true
 }
 
-// keepPaths remembers the paths of a field, which the files of the manifest are held to.
+// keepPaths records the paths of a field. They are checked later: they may not leave the folder.
 func (d *document) keepPaths(v reflect.Value) {
 	switch value := v.Interface().(type) {
 	case string:
@@ -144,7 +144,7 @@ func (d *document) keepPaths(v reflect.Value) {
 	}
 }
 
-// extensionKinds are the types whose fields a program may add to, with their kind.
+// extensionKinds maps the types to which programs may add fields to their kinds.
 var extensionKinds = map[reflect.Type]string{
 	reflect.TypeFor[v1.ToolSpec]():       v1.KindTool,
 	reflect.TypeFor[v1.ToolPolicySpec](): v1.KindToolPolicy,
@@ -336,7 +336,7 @@ func (d *document) outOfRange(n *yaml.Node, want string) bool {
 	return false
 }
 
-// mismatch records a value of the wrong type, and says what to do when that is plain.
+// mismatch records a value of the wrong type, and suggests a correction where one is obvious.
 func (d *document) mismatch(n *yaml.Node, want string) bool {
 	got := describe(n)
 	msg := "expected " + want + ", got " + got

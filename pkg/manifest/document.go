@@ -12,8 +12,7 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// A document is one object while it is read: its tree, where in it the reader
-// stands, and what was found wrong.
+// A document is one object while it is read: its tree, the position of the reader in it, and the violations so far.
 type document struct {
 	file    string
 	origins map[*yaml.Node]string // files of nodes that stand in others
@@ -33,7 +32,7 @@ type document struct {
 	full       bool                  // a bound was reached; nothing more is read
 	buf        bytes.Buffer          // scratch of rawJSON
 	violations []v1.Violation
-	// misspelt holds the pointers of fields that were written wrongly, by their right name.
+	// misspelt holds the pointers of misspelt fields, under their correct names.
 	misspelt []string
 }
 
@@ -46,7 +45,7 @@ type step struct {
 	index int
 }
 
-// pointer returns the JSON pointer of where the reader stands.
+// pointer returns the JSON pointer of the position of the reader.
 func (d *document) pointer() string {
 	var p string
 	for _, s := range d.path {
@@ -62,7 +61,7 @@ func (d *document) pointer() string {
 	return p
 }
 
-// violation records a violation of the value at n, where the reader stands.
+// violation records a violation of the value at n, which is the position of the reader.
 func (d *document) violation(n *yaml.Node, f v1.Violation) {
 	if d.muted() {
 		return
@@ -122,7 +121,7 @@ func (d *document) source(n *yaml.Node) v1.Source {
 	return v1.Source{File: file, Line: n.Line, Column: n.Column}
 }
 
-// place returns where a pointer stands: a scalar's own place, the key of a mapping
+// place returns the place of a pointer: a scalar's own place, the key of a mapping
 // or list, or the key of the nearest parent when there is no such value.
 func (d *document) place(pointer string) v1.Source {
 	n, at := d.root, d.start()
@@ -213,8 +212,8 @@ func (d *document) places(wanted func(field string, value *yaml.Node) bool) map[
 	return m
 }
 
-// addValidated appends the violations of [v1.Object.Validate] with their places, without
-// those about values that the reader has refused already.
+// addValidated appends the violations of [v1.Object.Validate] with their places, except
+// those about values that the reader has already refused.
 func (d *document) addValidated(fs []v1.Violation, adjust func(*v1.Violation) bool) {
 	refused := slices.Clone(d.misspelt)
 	for _, f := range d.violations {
@@ -263,8 +262,8 @@ func (d *document) finish() []v1.Violation {
 	return slices.Clip(fs)
 }
 
-// SortViolations orders violations by file, line, column, path and message. Of one line
-// unknown fields that are errors come first: what is missing beside them may only be misspelt.
+// SortViolations orders violations by file, line, column, path and message. Within a
+// line, unknown fields that are errors come first, because a field that is missing there may only be misspelt.
 func SortViolations(fs []v1.Violation) {
 	order := func(f v1.Violation) int {
 		if !f.IsWarning() && strings.HasPrefix(f.Message, "unknown field ") {

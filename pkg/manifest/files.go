@@ -16,8 +16,7 @@ import (
 	"toolctl.dev/toolctl/internal/regular"
 )
 
-// A folder is what the manifests of one file may read: the folder that was given,
-// seen from the manifest.
+// A folder is the folder from which the manifests of one file may read: the one that was given, seen from the manifest.
 type folder struct {
 	root fs.FS
 	// shown is the folder as the person wrote it, dir the manifest's folder within it.
@@ -170,7 +169,7 @@ func (in *fileReader) text(pointer, name string) {
 	}
 }
 
-// cassette reads a recording. One that does not exist yet is still to be recorded.
+// cassette reads a recording. A missing one has yet to be recorded.
 func (in *fileReader) cassette(pointer, name string) {
 	if data, ok := in.open(pointer, name, v1.SeverityWarning); ok {
 		in.keep(name, data)

@@ -14,14 +14,14 @@ import (
 // are known count: a description that goes over many lines has words with colons too.
 var frontMatterKey = regexp.MustCompile(`^(name|title|description|template|template_syntax|system_prompt|model|provider|parameters|input|output|format|result_form|tools|thinking|thinking_budget|policy|arguments|color|allowed-tools|disallowed-tools|argument-hint|version|author|tags)[ \t]*:(?:[ \t]|$)`)
 
-// frontMatterText names the fields whose value is a text, so that it can be taken as it
-// is written when it is not YAML, and whether we use it; what is ignored needs no quotes.
+// frontMatterText names the fields whose value is a text, which is taken unchanged if it is not YAML. The value tells
+// whether the field is used: one that is ignored needs no warning about quotes.
 var frontMatterText = map[string]bool{"title": true, "description": true, "model": true, "tools": true, "allowed-tools": true,
 	"color": false, "disallowed-tools": false, "argument-hint": false, "version": false, "author": false, "tags": false}
 
-// frontMatter reads front matter as YAML. Many files of agents hold a description with
-// ": " in it and without quotes, which is not YAML and yet plain to read; when that is
-// all that is wrong, the fields are read one by one and a warning says which.
+// frontMatter reads front matter as YAML. Many files of agents have a description that contains ": " without quotes,
+// which is not YAML although its meaning is clear. If nothing else is wrong, the fields are read one by one, and a
+// warning names each such field.
 func (r *reader) frontMatter(d *document, head []byte) (*yaml.Node, *v1.Violation) {
 	var spec *yaml.Node
 	violation := parseYAML(r.name, head, func(n *yaml.Node) bool { spec = n; return false })

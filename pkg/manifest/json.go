@@ -14,7 +14,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// parseJSON is parseYAML for a stream of JSON values. JSON is not quite a part of
+// parseJSON is parseYAML for a stream of JSON values. JSON is not quite a subset of
 // YAML (tabs, \/ and surrogate pairs differ), so it is read by encoding/json into
 // the same nodes.
 func parseJSON(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violation {

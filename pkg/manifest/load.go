@@ -241,7 +241,7 @@ func LoadFS(ctx context.Context, fsys fs.FS, o Options) (*Set, error) {
 	return l.load(ctx, ".")
 }
 
-// missingError is a path where nothing is.
+// missingError is a path at which there is no file.
 type missingError string
 
 func (e missingError) Error() string {
@@ -414,7 +414,7 @@ func (l *loader) readSource(s *source) {
 	s.files, s.anchors = nil, nil // let go of what only reading needs
 }
 
-// keep returns what the next load may take over.
+// keep returns what the next load may reuse.
 func (l *loader) keep() map[string]parsed {
 	if l.opts.Last == nil {
 		return nil
@@ -462,7 +462,7 @@ func (r *reader) unreadable(err error) {
 	r.violations = append(r.violations, v1.Violation{Source: v1.Source{File: r.name}, Expected: "a file that can be read", Got: "none", Message: msg})
 }
 
-// collect joins what the sources gave.
+// collect joins the results of the sources.
 func (l *loader) collect() *Set {
 	set := &Set{parsed: l.keep()}
 	all := l.sources

@@ -211,9 +211,8 @@ func (d *document) key(k *yaml.Node) {
 
 const reader11 = "but a YAML 1.1 reader such as kubectl sees"
 
-// summarize11 leaves one warning of what YAML 1.1 reads otherwise for each file, with how
-// many more there are, and one in all when more than 20 files have some. The violations are
-// in order of their places.
+// summarize11 keeps one warning for each file with values that YAML 1.1 reads differently, with the number of the others,
+// or a single warning if more than 20 files have some. The violations must be sorted by place.
 func summarize11(fs []v1.Violation) []v1.Violation {
 	const most = 20
 	is := func(f v1.Violation) bool { return f.IsWarning() && strings.Contains(f.Message, reader11) }

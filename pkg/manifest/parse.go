@@ -46,8 +46,8 @@ func parseYAML(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violat
 	return &v1.Violation{Expected: "YAML", Got: "a syntax error", Message: "not YAML: " + problem, Source: src}
 }
 
-// conflictMarker is the line on which git marked a conflict of a merge that nobody has resolved, 0 for none:
-// its three markers stand at the beginning of lines, in this order.
+// conflictMarker returns the line of the first unresolved merge conflict, 0 for none: the three markers of Git begin
+// lines, in this order.
 func conflictMarker(data []byte) (first int) {
 	markers := []string{"<<<<<<< ", "=======", ">>>>>>> "}
 	next, number := 0, 0

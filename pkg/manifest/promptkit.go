@@ -36,7 +36,7 @@ func promptKitKind(kind string) string {
 	return ""
 }
 
-// promptKitKinds are those that are read.
+// promptKitKinds are the kinds of PromptKit that are read.
 var promptKitKinds = []string{v1.KindTool, v1.KindPrompt, kindPromptConfig, v1.KindScenario}
 
 // promptKitName returns the name of a manifest that has no metadata.name.
@@ -53,7 +53,7 @@ func (d *document) promptKitName() string {
 	return ""
 }
 
-// adaptPromptKit gives an object the meaning that PromptKit gives its fields.
+// adaptPromptKit adapts an object to the meaning of its fields in PromptKit.
 func (d *document) adaptPromptKit(obj v1.Object) {
 	if s, ok := obj.(*v1.Scenario); ok {
 		unlimited(s.Spec.Policy)
@@ -76,8 +76,8 @@ func (d *document) adaptPromptKit(obj v1.Object) {
 	d.addVars(p, optional, false)
 }
 
-// dropShadowed takes a field that PromptKit does not know out of a mapping that has it by
-// PromptKit's name too, so that both systems read the same.
+// dropShadowed removes a field under our name from a mapping that also has it under PromptKit's name, so that both
+// systems read the same value.
 func (d *document) dropShadowed(n *yaml.Node, table *fieldTable) {
 	theirs := map[string]string{} // PromptKit's name by ours
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -105,7 +105,7 @@ func (d *document) dropShadowed(n *yaml.Node, table *fieldTable) {
 	n.Content = kept
 }
 
-// unlimited reads limits of 0 as PromptKit does.
+// unlimited removes limits of 0, which mean no limit in PromptKit.
 func unlimited(p *v1.ToolPolicySpec) {
 	if p == nil {
 		return
@@ -117,8 +117,7 @@ func unlimited(p *v1.ToolPolicySpec) {
 	}
 }
 
-// promptKitSyntax is what template_engine.syntax says, by a name or by an example; mustache
-// when it says nothing.
+// promptKitSyntax returns the syntax that template_engine.syntax names, or shows by an example; mustache by default.
 func (d *document) promptKitSyntax() string {
 	if _, spec := d.child(d.root, "spec"); spec != nil {
 		if _, engine := d.child(spec, "template_engine"); engine != nil {
@@ -157,9 +156,9 @@ func (d *document) addVars(p *v1.Prompt, n *yaml.Node, required bool) {
 	}
 }
 
-// isPromptKitExtra reports whether the field where the reader stands is read besides the decoder,
-// or says nothing that matters here: the schema for editors, whose turn it is when that is the
-// user's, the version of a prompt, and of a variable its type, which PromptKit takes for a text.
+// isPromptKitExtra reports whether the current field is read outside the decoder or has no meaning here: the schema for
+// editors, the role of a turn of the user, the version of a prompt, and the type of a variable, which PromptKit treats
+// as text.
 func (d *document) isPromptKitExtra(value *yaml.Node) bool {
 	switch key := d.path[len(d.path)-1].key; key {
 	case "required_vars", "optional_vars", "fragments", "template_engine", "version":
@@ -174,9 +173,9 @@ func (d *document) isPromptKitExtra(value *yaml.Node) bool {
 	return false
 }
 
-// promptKitViolation says how much a violation of Validate weighs in a PromptKit manifest:
-// what their own registry refuses stays an error, the rest is a warning. A name
-// that can stand on the wire is no violation at all. It reports false to drop the violation.
+// promptKitViolation sets the severity of a violation of Validate in a PromptKit manifest: what PromptKit's own registry
+// refuses stays an error, and the rest is a warning. It returns false for a violation to drop, such as that of a name
+// that is legal on the wire.
 func promptKitViolation(obj v1.Object, f *v1.Violation) bool {
 	switch {
 	case f.Path == "/metadata/name" && f.Got != "nothing":
@@ -196,7 +195,7 @@ func promptKitViolation(obj v1.Object, f *v1.Violation) bool {
 	return true
 }
 
-// notApplied says of a validator of another type why it is not applied.
+// notApplied explains why a validator of another type is not applied.
 func notApplied(obj v1.Object, f *v1.Violation) {
 	p, ok := obj.(*v1.Prompt)
 	rest, found := strings.CutPrefix(f.Path, "/spec/validators/")
