@@ -1,7 +1,6 @@
-// Package argtext writes the arguments of a call for the person who decides on it.
-//
-// A character that is not seen, or not as what it is, is escaped as JSON does it, and keys
-// are in ASCII, so that none looks like another.
+// Package argtext writes the arguments of a call for the person who approves it. Invisible and
+// misleading characters are escaped as in JSON, and keys are written in ASCII, so that no key
+// looks like another.
 package argtext
 
 import (
@@ -19,10 +18,10 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// Bounds of what a form shows of the arguments of a call. A value is shortened; what is
-// beyond another of these is too much to look through before a yes.
+// Bounds of a form. Long values are shortened. Arguments beyond the other bounds are an error,
+// because no one can review them.
 const (
-	maxFormEntries = 200 // keys and items of lists, in all
+	maxFormEntries = 200 // keys and list items in total
 	maxFormDepth   = 8
 	maxFormKey     = 128 // bytes
 	maxFormValue   = 256 // bytes
@@ -38,13 +37,13 @@ type form struct {
 	maxEntries, maxDepth, maxKey, maxValue, maxText int
 }
 
-// Form returns the text of arguments for a form: every key, and every value or the start
-// of a long one with its length and hash. The error is why a form cannot show them.
+// Form returns the text of arguments for a form: every key and every value, or the start of a
+// long value with its length and hash. The error says why a form cannot show the arguments.
 func Form(args json.RawMessage) (string, error) {
 	return (&form{maxEntries: maxFormEntries, maxDepth: maxFormDepth, maxKey: maxFormKey, maxValue: maxFormValue, maxText: maxFormText}).of(args)
 }
 
-// Whole returns the text of arguments with all that they have.
+// Whole returns the complete text of arguments.
 func Whole(args json.RawMessage) (string, error) {
 	const all = math.MaxInt
 	return (&form{maxEntries: all, maxDepth: all, maxKey: all, maxValue: all, maxText: all}).of(args)
@@ -80,7 +79,7 @@ func (f *form) value(depth int) error {
 	return f.write("null")
 }
 
-// children writes an object or a list, an entry a line.
+// children writes an object or a list with one entry on each line.
 func (f *form) children(open json.Delim, depth int) error {
 	if depth == f.maxDepth {
 		return fmt.Errorf("they are nested deeper than %d levels", f.maxDepth)
@@ -116,8 +115,8 @@ func (f *form) children(open json.Delim, depth int) error {
 	return f.write(closing)
 }
 
-// key writes a key in ASCII, since a letter may look like another; a key in another
-// script can be read after it.
+// key writes a key in ASCII, because letters may look like others. A key in another script
+// follows in readable form.
 func (f *form) key() error {
 	t, err := f.in.Token()
 	if err != nil {
@@ -144,7 +143,7 @@ func (f *form) write(s string) error {
 	return nil
 }
 
-// shortened writes a text, or the start of a long one with the length and the SHA-256 of the whole.
+// shortened writes a text, or the start of a long one with the length and SHA-256 of the whole.
 func (f *form) shortened(s string, write func(string) string) string {
 	if len(s) <= f.maxValue {
 		return write(s)
@@ -153,8 +152,8 @@ func (f *form) shortened(s string, write func(string) string) string {
 	return fmt.Sprintf("%s… (shortened: %d bytes, sha256 %x)", write(start), len(s), sha256.Sum256([]byte(s)))
 }
 
-// quote writes a text as JSON, with escapes for what is not seen and, with ascii, for all
-// that is not ASCII.
+// quote writes a text as JSON. It escapes invisible characters and, with ascii, all characters
+// outside of ASCII.
 func quote(s string, ascii bool) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -182,8 +181,8 @@ func quote(s string, ascii bool) string {
 	return b.String()
 }
 
-// unseen reports whether a character shows nothing, changes how others are shown, or is a
-// space other than the usual one.
+// unseen reports whether a character is invisible, changes how other characters look, or is an
+// unusual space.
 func unseen(r rune) bool {
 	const brailleBlank = 0x2800
 	return !unicode.IsPrint(r) || r == brailleBlank || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)

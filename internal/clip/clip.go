@@ -1,6 +1,5 @@
-// Package clip shortens texts that came from elsewhere before a message repeats them. It
-// never cuts a character in two, nor an accent, a joined emoji or a flag off from what it
-// belongs to.
+// Package clip shortens foreign texts for messages, and formats counts and durations. It never
+// cuts through a character, an accented letter, a joined emoji or a flag.
 package clip
 
 import (
@@ -8,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Mark stands at the end of a text that was cut.
+// Mark is the end of a text that was cut.
 const Mark = "…"
 
-// Bytes returns the first n bytes of a longer text, or a few less, and [Mark].
+// Bytes cuts a text longer than n bytes to n bytes, or a few fewer, and adds [Mark].
 func Bytes(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -19,7 +18,7 @@ func Bytes(s string, n int) string {
 	return Start(s, n) + Mark
 }
 
-// Runes returns the first n characters of a longer text, or a few less, and [Mark].
+// Runes cuts a text longer than n characters to n characters, or a few fewer, and adds [Mark].
 func Runes(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -43,7 +42,7 @@ func Start(s string, n int) string {
 	for i := 0; i < utf8.UTFMax-1 && end > 0 && !utf8.RuneStart(s[end]); i++ {
 		end--
 	}
-	const longest = 64 // a longer cluster is no character that anyone reads
+	const longest = 64 // no real character is a longer cluster
 	for at := end; end-at < longest; {
 		last, size := utf8.DecodeLastRuneInString(s[:at])
 		next, _ := utf8.DecodeRuneInString(s[at:])
@@ -55,9 +54,9 @@ func Start(s string, n int) string {
 	return s[:end]
 }
 
-// joined reports whether a character belongs to the one before it, the last one of a text.
-// It knows the rules of UAX 29 (section 3.1.1) for what texts of today have: marks, joiners,
-// variations, the colours of skin, flags and line ends.
+// joined reports whether next belongs to the same cluster as last, the last character of before.
+// It implements the rules of UAX 29 (section 3.1.1) for marks, joiners, variations, skin tones,
+// flags and line ends.
 func joined(before string, last, next rune) bool {
 	const zeroWidthJoiner, firstTone, lastTone = '\u200d', '\U0001f3fb', '\U0001f3ff'
 	switch {
@@ -77,5 +76,5 @@ func joined(before string, last, next rune) bool {
 	return false
 }
 
-// flag reports whether a character is one of the letters whose pairs are flags.
+// flag reports whether a character is a regional indicator, two of which form a flag.
 func flag(r rune) bool { return unicode.Is(unicode.Regional_Indicator, r) }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Count writes a number of things: "1 item", "2 items", "2 properties".
+// Count returns a number with its noun: "1 item", "2 items", "2 properties".
 func Count(n int, noun string) string {
 	if n != 1 {
 		if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.ContainsAny(stem[max(0, len(stem)-1):], "aeiou") {

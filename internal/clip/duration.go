@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Duration writes a duration for people, who read three digits of it: "1.23s", "350ms", "1m5s", "2h30m".
+// Duration returns a duration with about three digits: "1.23s", "350ms", "1m5s", "2h30m".
 func Duration(d time.Duration) string {
 	unit := time.Minute
 	switch long := d.Abs(); {

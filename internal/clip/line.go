@@ -18,7 +18,7 @@ func Line(s string) string {
 	}, s)
 }
 
-// Words joins the words of a text by one space each, and cuts it to n characters.
+// Words joins the words of a text with single spaces, and cuts the text to n characters.
 func Words(s string, n int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if utf8.RuneCountInString(s) > n {

@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// OpenBrowser shows an address where there is a desktop. It waits for nothing.
+// OpenBrowser opens an address in the browser if there is a desktop. It does not wait for the browser.
 func OpenBrowser(address string) {
 	name, args := "xdg-open", []string{address}
 	switch runtime.GOOS {
@@ -16,6 +16,6 @@ func OpenBrowser(address string) {
 	}
 	cmd := exec.Command(name, args...)
 	if cmd.Start() == nil {
-		go func() { _ = cmd.Wait() }() // it outlives us when the person keeps it open
+		go func() { _ = cmd.Wait() }() // the browser may outlive this process
 	}
 }

@@ -15,13 +15,13 @@ import (
 
 const linkWait = 2 * time.Second
 
-// Answer gives what say returns to each program that asks at a socket, until stop is called. The folder of the socket
-// is made, and closed to all other users: who reaches the socket is this user.
+// Answer sends the text of say to each program that connects to a socket, until stop is called. It creates the folder of
+// the socket, which other users cannot open, so that only this user reaches the socket.
 func Answer(socket string, say func() string) (stop func(), err error) {
 	if err := ownFolder(filepath.Dir(socket)); err != nil {
 		return nil, err
 	}
-	_ = os.Remove(socket) // of a process that was killed
+	_ = os.Remove(socket) // a process that was killed leaves it behind
 	ln, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err
@@ -38,14 +38,14 @@ func Answer(socket string, say func() string) (stop func(), err error) {
 				continue
 			}
 			_ = conn.SetDeadline(time.Now().Add(linkWait))
-			_, _ = io.WriteString(conn, say()) // who asked is gone
+			_, _ = io.WriteString(conn, say()) // an error means that the other program is gone
 			_ = conn.Close()
 		}
 	})
 	return func() { _ = ln.Close(); answers.Wait() }, nil
 }
 
-// Ask returns what the process at a socket of [Answer] says; "" when there is none any longer.
+// Ask returns the text of the process that serves a socket with [Answer]; "" if that process has ended.
 func Ask(socket string) (string, error) {
 	if err := ownFolder(filepath.Dir(socket)); err != nil {
 		return "", err
@@ -63,7 +63,7 @@ func Ask(socket string) (string, error) {
 	return strings.TrimSpace(string(said)), err
 }
 
-// ownFolder makes a folder that only this user can look into.
+// ownFolder creates a folder that only this user can open.
 func ownFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -1,5 +1,4 @@
-// Package tty is what a command shares with the person who runs it: signals, stdin and
-// the browser.
+// Package tty connects a command with the person who runs it: signals, stdin, and the browser.
 package tty
 
 import (
@@ -12,17 +11,16 @@ import (
 	"time"
 )
 
-// ErrInterrupted is the cause of a context that Ctrl-C ended: nothing is waited for, where
-// SIGTERM and SIGHUP let calls and servers end.
+// ErrInterrupted is the cause of a context that Ctrl-C ended. Then a command ends at once, while
+// after SIGTERM and SIGHUP it waits for calls and servers.
 var ErrInterrupted = errors.New("interrupted")
 
-// UntilSignal returns a context that the first signal ends. The second has its usual
-// effect, which ends the process.
+// UntilSignal returns a context that the first signal ends. A second signal ends the process.
 func UntilSignal() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() { // as long as the process
+	go func() { // runs as long as the process
 		var cause error
 		if <-signals == os.Interrupt {
 			cause = ErrInterrupted
@@ -33,8 +31,8 @@ func UntilSignal() context.Context {
 	return ctx
 }
 
-// KeepOnBrokenPipe makes a write to stdout or stderr that nobody reads any longer an error like
-// another, until undo is called: else it ends the process. Children have the usual effect.
+// KeepOnBrokenPipe turns a write to a closed stdout or stderr into an ordinary error, until undo is
+// called. By default such a write ends the process. It does not affect children.
 func KeepOnBrokenPipe() (undo func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGPIPE)
@@ -44,7 +42,7 @@ func KeepOnBrokenPipe() (undo func()) {
 // Interrupted returns a channel that is closed when Ctrl-C ends the context.
 func Interrupted(ctx context.Context) <-chan struct{} { return Hurry(ctx, math.MaxInt64) }
 
-// Hurry returns a channel that is closed when Ctrl-C ends the context, and a time after anything else did.
+// Hurry returns a channel that is closed as soon as Ctrl-C ends the context, or some time after another cause ends it.
 func Hurry(ctx context.Context, after time.Duration) <-chan struct{} {
 	ch := make(chan struct{})
 	context.AfterFunc(ctx, func() {

@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// Stdin reads what stands for a file. A read ends with the context, also where nothing
-// comes and nothing ends.
+// Stdin returns a reader for stdin. A read ends with the context even if no input arrives.
 func Stdin(ctx context.Context, in io.Reader) io.Reader {
 	r, w := io.Pipe()
 	return lateReader{sync.OnceFunc(func() {
@@ -31,18 +30,17 @@ func (r lateReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// Lines are what a person types, a line at a time. Its methods may be called by many
-// goroutines at once.
+// Lines reads the lines that a person types. Many goroutines may call its methods at once.
 type Lines struct {
-	mu sync.Mutex // held while one asks
+	mu sync.Mutex // held during a question
 	in *bufio.Reader
 }
 
-// NewLines reads lines of in.
+// NewLines returns a reader of the lines of in.
 func NewLines(in io.Reader) *Lines { return &Lines{in: bufio.NewReader(in)} }
 
-// Ask calls show, which asks something, and returns the next line. Whoever asks meanwhile
-// waits. The line that ends with the input has the error of that.
+// Ask calls show, which prints a question, and returns the next line. Concurrent questions wait.
+// A line without a line end, at the end of the input, comes with an error.
 func (l *Lines) Ask(ctx context.Context, show func()) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

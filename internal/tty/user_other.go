@@ -4,8 +4,8 @@ package tty
 
 import "io/fs"
 
-// OnUserSignal does nothing: there is no such signal.
+// OnUserSignal does nothing, because this system has no such signal.
 func OnUserSignal(func()) (stop func()) { return func() {} }
 
-// ours is true: files of the user's folders are closed to other users by what they inherit.
+// ours returns true, because folders of the user inherit permissions that exclude other users.
 func ours(fs.FileInfo) bool { return true }

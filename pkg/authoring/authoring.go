@@ -1,6 +1,6 @@
 // Package authoring has tools for agents that write manifests: validate, explain, lint, diff, test
-// and examples. Each does what the command of its name does, on a text or on a folder. They write
-// nothing, start nothing and reach nothing, and read that folder alone, without its hidden files.
+// and examples. Each works like the command with its name, on a text or a folder. The tools read only
+// that folder, without its hidden files. They do not write, start processes or use the network.
 package authoring
 
 import (
@@ -27,7 +27,7 @@ import (
 	"toolctl.dev/toolctl/schemas"
 )
 
-// Instructions tell a model how to work with the tools.
+// Instructions tell a model how to use the tools.
 const Instructions = `These tools help you write manifests for toolctl: YAML objects of the kinds Tool, Prompt, MCPServer, ToolPolicy and Scenario (apiVersion: toolctl.dev/v1). They read the folder that this server was started for and never write: write the files yourself.
 1. Before you write a kind for the first time, call examples for complete manifests and explain for its fields.
 2. Call validate with the text, before or after you write it, until it finds nothing. Each violation names the line, the field and what is expected.
@@ -37,23 +37,23 @@ const Instructions = `These tools help you write manifests for toolctl: YAML obj
 
 // Bounds of one call.
 const (
-	maxText     = 1 << 20  // bytes of a text, and of a file
-	maxFolder   = 64 << 20 // bytes that are read
+	maxText     = 1 << 20  // bytes of a text or file
+	maxFolder   = 64 << 20 // bytes of all files
 	maxFiles    = 5000
-	maxExamples = 3 // about one topic
+	maxExamples = 3 // for one topic
 	perScenario = 10 * time.Second
 )
 
-// Options say what the tools look at.
+// Options are the options of the tools.
 type Options struct {
-	// Root is the folder; nothing outside of it is read. Required.
+	// Root is the folder. The tools read nothing outside of it. Required.
 	Root *os.Root
-	// Check says how manifests are checked. Its Load is not used.
+	// Check defines how manifests are checked. Its Load is not used.
 	Check action.Check
-	// LockFile is that of [action.Lint].
+	// LockFile is the option of [action.Lint].
 	LockFile string
 
-	alone bool // texts are looked at without the folder
+	alone bool // texts are checked without the folder
 }
 
 // Tools returns the tools, for gateway.Options.Objects.
@@ -81,20 +81,20 @@ func tool[In, Out any](name, title, description string, do func(context.Context,
 	return t
 }
 
-// input is what most tools look at.
+// input is the input of most tools.
 type input struct {
 	Manifest string `json:"manifest,omitempty" description:"YAML or JSON text of one or more manifests, separated by ---, that need not be on disk. Without it the tool reads path."`
 	Path     string `json:"path,omitempty" description:"file or folder relative to the server's folder, such as tools/weather.yaml; with manifest, the file where the text is to be, in place of what is there (default: the whole folder; with manifest, a new file draft.yaml)"`
 }
 
-// read is a folder, and the file or folder in it that is looked at.
+// read is a folder, and the file or folder in it that a tool is to check.
 type read struct {
 	load func(ctx context.Context, places bool) (*manifest.Set, error)
 	path string
 }
 
-// read makes the folder with the text of the input in it. A file that is named is read as a text, too:
-// one that is no manifest is an error then.
+// read returns the folder with the text of the input in it. A named file is read as a text too, so
+// that a file without a manifest is an error.
 func (o Options) read(in input) (*read, error) {
 	name := filepath.ToSlash(filepath.Clean(in.Path))
 	switch {
@@ -116,7 +116,7 @@ func (o Options) read(in input) (*read, error) {
 	case err != nil && !missing:
 		return nil, fmt.Errorf("path %q cannot be read: it is a link that leaves the folder of this server, or there is no permission", in.Path)
 	case in.Manifest != "" && !missing && info.IsDir():
-		return nil, fmt.Errorf("path %q is a folder: name the file where the manifest is to be, such as %s", in.Path, path.Join(name, "draft.yaml"))
+		return nil, fmt.Errorf("path %q is a folder: name the file for the manifest, such as %s", in.Path, path.Join(name, "draft.yaml"))
 	case in.Manifest != "":
 	case missing:
 		return nil, fmt.Errorf("path %q does not exist: pass the text as manifest, or write the file first", in.Path)
@@ -149,7 +149,7 @@ func (o Options) read(in input) (*read, error) {
 
 func (r *read) only(obj v1.Object) bool { return action.Within(r.path, obj.Head().Source) }
 
-// checked loads what is read, without errors in what is looked at.
+// checked loads the folder. Errors in the named file or folder are an error.
 func (o Options) checked(ctx context.Context, in input) (*read, *manifest.Set, error) {
 	r, err := o.read(in)
 	if err != nil {
@@ -164,8 +164,8 @@ func (o Options) checked(ctx context.Context, in input) (*read, *manifest.Set, e
 	return r, set, r.valid(violations)
 }
 
-// valid is the error that lists the errors of the file or folder that was named; nil without. The whole
-// folder may have files that are for another program.
+// valid returns an error with the violations in the named file or folder; nil if there are none. It
+// ignores those of the whole folder, which may contain files for other programs.
 func (r *read) valid(violations []v1.Violation) error {
 	const most = 20
 	var bad []string
@@ -209,7 +209,7 @@ func explain(_ context.Context, in struct {
 }) (explained, error) {
 	doc, err := schemas.Explain(in.Path, in.Recursive)
 	if err != nil {
-		return explained{}, errors.New(err.Error()) // it is no tool that was not found
+		return explained{}, errors.New(err.Error()) // without its type, which would say that a tool was not found
 	}
 	return explained{Kind: doc.Kind, Path: doc.Path, Text: doc.Text()}, nil
 }

@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// example is one file of manifests/.
+// example is one file in manifests/.
 type example struct {
 	Name  string   `json:"name"`
 	Kinds []string `json:"kinds"`
@@ -53,7 +53,7 @@ func examples(ctx context.Context, in struct {
 
 func (e example) is(other example) bool { return e.Name == other.Name }
 
-// choose returns the examples about a topic, the shortest first, and those that they need.
+// choose returns the examples for a topic, the shortest first, and the examples that they need.
 func choose(all []example, topic string) []example {
 	chosen := []example{}
 	if topic == "" {
@@ -85,8 +85,8 @@ func choose(all []example, topic string) []example {
 	return chosen
 }
 
-// loadExamples reads manifests/, without what names data files, which an agent would not have, and without
-// the kinds of PromptKit.
+// loadExamples reads manifests/. It leaves out PromptKit manifests, and manifests with data files, which
+// an agent would not have.
 func loadExamples(ctx context.Context) ([]example, error) {
 	set, err := manifest.LoadFS(ctx, manifests.FS, manifest.Options{})
 	if err != nil {
@@ -129,7 +129,7 @@ func loadExamples(ctx context.Context) ([]example, error) {
 	return all, nil
 }
 
-// about is the comment at the top of a file, else the first description.
+// about returns the comment at the top of a file, or the first description.
 func about(text string) string {
 	var comment []string
 	for line := range strings.Lines(text) {

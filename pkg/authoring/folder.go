@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// folder is what the tools may read of a folder in one call: no hidden files, which may hold secrets, and
-// so many bytes in sum.
+// folder is the readable part of a folder in one call: it has no hidden files, which may hold secrets, and
+// a maximum number of bytes.
 type folder struct {
 	fs.FS
 	read atomic.Int64

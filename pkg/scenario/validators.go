@@ -9,8 +9,8 @@ import (
 	"toolctl.dev/toolctl/pkg/prompt"
 )
 
-// chooseValidators finds the prompt that a PromptKit scenario means by its task_type. Of two
-// prompts of one task_type, that of the scenario's own files is not known: neither is taken.
+// chooseValidators finds the prompt with the task_type of a PromptKit scenario. If two prompts
+// have it, the right one is unknown, and no validators apply.
 func (p *player) chooseValidators() {
 	p.validators = &prompt.Prompt{}
 	if !p.promptKit {
@@ -31,8 +31,8 @@ func (p *player) chooseValidators() {
 	}
 }
 
-// prompts are those whose validators the scenario can mean: all, and for a scenario of
-// PromptKit those of its task_type.
+// prompts returns the prompts whose validators may apply: all prompts, or in a PromptKit scenario
+// those with its task_type.
 func (p *player) prompts() []*v1.Prompt {
 	var found []*v1.Prompt
 	for _, o := range p.runner.objects {
@@ -47,10 +47,10 @@ func (p *player) prompts() []*v1.Prompt {
 	return found
 }
 
-// validated enters what a validator refused or cut.
+// validated adds the verdict of a validator.
 func (t *Turn) validated(v *prompt.Verdict) { t.Validators = append(t.Validators, *v) }
 
-// validatedRun enters what the validators of a run did.
+// validatedRun adds the verdicts in a run.
 func (t *Turn) validatedRun(res *agent.Result) {
 	for _, hop := range res.Hops {
 		if hop.Validator != nil {
@@ -59,7 +59,7 @@ func (t *Turn) validatedRun(res *agent.Result) {
 	}
 }
 
-// verdicts are those of the last turn in which a model said something.
+// verdicts returns the verdicts in the last turn with a reply of a model.
 func (s *scope) verdicts() []prompt.Verdict {
 	for _, t := range slices.Backward(s.own) {
 		if t.replies > 0 {
@@ -69,7 +69,7 @@ func (s *scope) verdicts() []prompt.Verdict {
 	return nil
 }
 
-// isValidator reports whether a validator of this type applies in the scenario.
+// isValidator reports whether a validator of the type applies in the scenario.
 func (p *player) isValidator(name string) bool {
 	if p.promptKit {
 		return p.validators.HasValidator(name)
@@ -80,7 +80,7 @@ func (p *player) isValidator(name string) bool {
 	})
 }
 
-// noValidator says why no validator of this type applies in the scenario.
+// noValidator returns the reason why no validator of the type applies in the scenario.
 func (p *player) noValidator(name string) string {
 	reason := fmt.Sprintf("%q is not a policy of this scenario, a rule of one, or a validator of a prompt", name)
 	if slices.ContainsFunc(p.prompts(), func(m *v1.Prompt) bool {

@@ -11,11 +11,11 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// maxExpression is the length of the longest condition, in bytes.
+// maxExpression is the maximum length of a condition, in bytes.
 const maxExpression = 4096
 
-// newCondition reads the when of a response: nothing fits all, an object is a
-// subset of the arguments, a text is an expression.
+// newCondition reads the when of a response. Without one, the response is for every call. An
+// object is a subset of the arguments, and a text is an expression.
 func newCondition(raw json.RawMessage) (condition, error) {
 	if len(raw) == 0 {
 		return func(any, int) (bool, error) { return true, nil }, nil
@@ -50,11 +50,11 @@ func newExpression(text string) (condition, error) {
 	}, nil
 }
 
-// native turns numbers into those of JMESPath, which are doubles.
+// native converts numbers to float64, the only numbers of JMESPath.
 func native(v any) any {
 	switch v := v.(type) {
 	case json.Number:
-		f, _ := v.Float64() // Decode let it through, so it is a number
+		f, _ := v.Float64() // Decode accepted it, so there is no error
 		return f
 	case []any:
 		out := make([]any, len(v))

@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// Annotation is a violation as an annotation of a GitHub workflow.
+// Annotation returns a violation as an annotation of a GitHub workflow.
 func Annotation(f v1.Violation) string {
 	level := "error"
 	if f.IsWarning() {
@@ -21,7 +21,7 @@ func Annotation(f v1.Violation) string {
 	return WorkflowCommand(level, f.Source, text)
 }
 
-// WorkflowCommand annotates a place in a GitHub workflow, whose log is shown as a terminal is, with its escapes
+// WorkflowCommand returns an annotation of a place in a GitHub workflow. It drops terminal escapes, which the log would interpret
 // (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
 func WorkflowCommand(level string, at v1.Source, text string) string {
 	prop := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -7,10 +7,10 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// HTML writes what scenarios cover as a page.
+// HTML writes the coverage of scenarios as an HTML page.
 func HTML(w io.Writer, c *scenario.Coverage) error { return coveragePage.Execute(w, c) }
 
-// coveragePage is one page that needs nothing from anywhere else.
+// coveragePage is a self-contained page.
 var coveragePage = template.Must(template.New("coverage").Parse(`<!doctype html>
 <html lang="en">
 <head>

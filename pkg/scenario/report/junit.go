@@ -1,4 +1,5 @@
-// Package report writes the outcome of scenarios in the forms that other programs read.
+// Package report writes the outcome of scenarios as text and in the formats of CI systems, and saves it for
+// the console.
 package report
 
 import (
@@ -13,8 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// The elements of a JUnit report, in the form that the Jenkins schema
-// (junit-10.xsd) has and that CI systems read.
+// The elements of a JUnit report as in the Jenkins schema (junit-10.xsd), which CI systems read.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -54,8 +54,8 @@ type (
 	}
 )
 
-// JUnit writes a report with one suite a file, one case a scenario, and one that is skipped for each
-// assertion that is not judged.
+// JUnit writes a report with one suite for each file, one case for each scenario, and one skipped case
+// for each assertion that is not judged.
 func JUnit(w io.Writer, r *scenario.Report) error {
 	all := junitSuites{Name: "toolctl test", Tests: len(r.Scenarios)}
 	var total float64
@@ -72,7 +72,7 @@ func JUnit(w io.Writer, r *scenario.Report) error {
 		suite.Tests++
 		total += s.DurationMS
 		if s.Status == scenario.Passed || s.Status == scenario.Failed {
-			for _, u := range s.Unjudged { // a program that reads only the counts must see them
+			for _, u := range s.Unjudged { // programs that read only the counts must notice them
 				suite.Cases = append(suite.Cases, junitCase{Name: s.Name + ": " + v1.FieldPath(u.Field) + " " + u.Type, Class: s.Namespace, Time: seconds(0),
 					Skipped: &junitSkipped{Message: "not judged: " + u.Reason}})
 				suite.Tests++

@@ -13,9 +13,9 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// Kept is the outcome of scenarios as it is left for others to look at, such as the console.
+// Kept is the saved outcome of scenarios, which the console shows.
 type Kept struct {
-	// Time is when they were played, and Paths are the files or folders that they are in.
+	// Time is when the scenarios were played, and Paths are their files or folders.
 	Time  time.Time `json:"time"`
 	Paths []string  `json:"paths"`
 
@@ -23,13 +23,13 @@ type Kept struct {
 	Coverage *scenario.Coverage `json:"coverage"`
 }
 
-// KeptFile is the name of the file in the folder of the store.
+// KeptFile is the name of the file in the store's folder.
 const KeptFile = "test-report.json"
 
-// maxKept bounds what is read.
+// maxKept is the maximum size of the file.
 const maxKept = 64 << 20
 
-// Keep writes the outcome, whole or not at all, for its owner to read.
+// Keep saves the outcome atomically in a file that only its owner can read.
 func Keep(path string, k *Kept) error {
 	var b bytes.Buffer
 	if err := json.NewEncoder(&b).Encode(k); err != nil {
@@ -45,12 +45,12 @@ func Keep(path string, k *Kept) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the error above says more
+		_ = os.Remove(f.Name()) // the first error is the one to report
 	}
 	return err
 }
 
-// ReadKept reads what Keep wrote.
+// ReadKept reads an outcome that Keep saved.
 func ReadKept(path string) (*Kept, error) {
 	f, err := regular.Open(path)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// Style says how a text for people reads. The zero value is plain.
+// Style is the style of a text for people. The zero value is plain.
 type Style struct {
-	// Noun and Step are what a scenario and a turn of it are called. Default: scenario and turn.
+	// Noun and Step are the words for a scenario and a turn. Default: scenario and turn.
 	Noun, Step string
-	// Calls shows the calls of scenarios that passed, too.
+	// Calls shows the calls of all scenarios.
 	Calls bool
-	// Paint colours a text by what it says: a status such as [scenario.Passed]. Default: no colours.
+	// Paint colours a text by a status such as [scenario.Passed]. Default: no colours.
 	Paint func(status, text string) string
 }
 
@@ -30,8 +30,8 @@ func (s Style) paint(status, text string) string {
 	return s.Paint(status, text)
 }
 
-// Text writes the outcome for people: a line for a scenario that passed, else a tree of turns,
-// calls and what differs, and a [Summary].
+// Text writes the outcome for people: one line for each scenario that passed, a tree of turns,
+// calls and differences for the others, and a [Summary].
 func Text(w io.Writer, r *scenario.Report, style Style) {
 	for i := range r.Scenarios {
 		printScenario(w, &r.Scenarios[i], style)
@@ -39,8 +39,8 @@ func Text(w io.Writer, r *scenario.Report, style Style) {
 	fmt.Fprintln(w, Summary(r, style))
 }
 
-// Summary is the last line of a text: "3 scenarios: 2 passed, 1 failed, 0 skipped". Once something
-// is not judged it says how much was.
+// Summary returns the last line of a text: "3 scenarios: 2 passed, 1 failed, 0 skipped". If some checks
+// were not judged, it includes how many were.
 func Summary(r *scenario.Report, style Style) string {
 	noun := cmp.Or(style.Noun, "scenario")
 	if len(r.Scenarios) != 1 {
@@ -52,7 +52,7 @@ func Summary(r *scenario.Report, style Style) string {
 	}
 	text += fmt.Sprintf("%d skipped", r.Skipped)
 	if slices.ContainsFunc(r.Scenarios, func(s scenario.Result) bool {
-		played := len(s.Turns) > 0 // and not only passed over after a failure
+		played := len(s.Turns) > 0 // not skipped after a failure
 		return played && (s.Status == scenario.Skipped || len(s.Unjudged) > 0)
 	}) {
 		text += fmt.Sprintf("; %d of %d checks evaluated", r.Judged, r.Total)
@@ -63,7 +63,7 @@ func Summary(r *scenario.Report, style Style) string {
 	return text
 }
 
-// headline is the line of one scenario: its state, its name and how much was judged.
+// headline returns the line of one scenario: its status, its name and how much was judged.
 func headline(s *scenario.Result, style Style) string {
 	word := map[string]string{scenario.Passed: "PASS", scenario.Failed: "FAIL", scenario.Invalid: "INVALID", scenario.Skipped: "SKIP"}[s.Status]
 	name := s.Name
@@ -77,8 +77,8 @@ func headline(s *scenario.Result, style Style) string {
 	return text
 }
 
-// printScenario prints one scenario: a line when it passed, else a tree of turns,
-// calls and what differs; with -v the calls of a scenario that passed too.
+// printScenario prints one scenario: a line if it passed, and otherwise a tree of turns, calls
+// and differences. With -v it also prints the calls of scenarios that passed.
 func printScenario(w io.Writer, s *scenario.Result, style Style) {
 	fmt.Fprintln(w, headline(s, style))
 	for _, f := range s.Warnings {
@@ -115,7 +115,7 @@ func printCalls(w io.Writer, s *scenario.Result) {
 	}
 }
 
-// printFailure prints one difference, indented to its place in the tree.
+// printFailure prints one difference, indented by its level in the tree.
 func printFailure(w io.Writer, f scenario.Failure, style Style) {
 	indent := "  "
 	if f.Turn > 0 {
@@ -141,8 +141,8 @@ func printFailure(w io.Writer, f scenario.Failure, style Style) {
 	}
 }
 
-// GitHub writes the outcome as annotations of a GitHub workflow, between lines that the log of a job
-// shows as they are.
+// GitHub writes the outcome as annotations of a GitHub workflow, with plain lines between them for the
+// log of the job.
 func GitHub(w io.Writer, r *scenario.Report, style Style) {
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]

@@ -1,4 +1,5 @@
-// Package update writes what scenarios observed into the expectations of their manifests.
+// Package update writes observed results into the expectations of scenario manifests. It changes only
+// the list items with those expectations and keeps the comments.
 package update
 
 import (
@@ -18,9 +19,9 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// File writes what was observed of scenarios into their file, and returns how many
-// expectations changed. Only the list items that hold them are written anew. On an error
-// the file is as it was.
+// File writes the observed results of scenarios into their file, and returns how many
+// expectations changed. It rewrites only the list items with these expectations. On an error
+// the file stays unchanged.
 func File(file string, results []*scenario.Result) (int, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -42,9 +43,8 @@ func File(file string, results []*scenario.Result) (int, error) {
 
 var errFlow = errors.New("the expectation is not in a list of block style")
 
-// updateText puts new values into the manifest of a scenario. Only the list items
-// that hold them, calls as a rule, are written anew; every other byte stays, and so
-// do the comments within them.
+// updateText puts new values into the manifest of a scenario. It rewrites only the list items
+// with these values, usually calls, and keeps their comments and every other byte.
 func updateText(data []byte, s *v1.Scenario, updates []scenario.Update) ([]byte, error) {
 	root, err := scenarioNode(data, s)
 	if err != nil {
@@ -86,13 +86,13 @@ func updateText(data []byte, s *v1.Scenario, updates []scenario.Update) ([]byte,
 	return []byte(strings.Join(lines, "")), nil
 }
 
-// scenarioNode finds the manifest of a scenario among the documents of a file.
+// scenarioNode finds the manifest of a scenario in a file.
 func scenarioNode(data []byte, s *v1.Scenario) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	for {
 		var doc yaml.Node
 		if err := dec.Decode(&doc); err != nil {
-			return nil, fmt.Errorf("scenario %q is no longer in it", s.Metadata.Name)
+			return nil, fmt.Errorf("scenario %q is no longer in the file", s.Metadata.Name)
 		}
 		if len(doc.Content) == 0 {
 			continue
@@ -117,7 +117,7 @@ func scenarioNode(data []byte, s *v1.Scenario) (*yaml.Node, error) {
 	}
 }
 
-// child is the value of a key, or the item of an index; nil when there is none.
+// child returns the value of a key, or the item at an index; nil if there is none.
 func child(n *yaml.Node, token string) *yaml.Node {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -131,13 +131,13 @@ func child(n *yaml.Node, token string) *yaml.Node {
 			return n.Content[i]
 		}
 	case yaml.AliasNode:
-		return nil // an anchor stands for several places: it is not changed
+		return nil // a change of the anchor would change other places too
 	}
 	return nil
 }
 
-// enclosingItem is the call that a field is of, or the item nearest around it that
-// stands in a list of block style.
+// enclosingItem returns the call with a field, or the nearest item around it in a list of block
+// style.
 func enclosingItem(root *yaml.Node, pointer string) (seq, item *yaml.Node) {
 	n := root
 	for i, token := range v1.Tokens(pointer) {
@@ -156,8 +156,8 @@ func enclosingItem(root *yaml.Node, pointer string) (seq, item *yaml.Node) {
 	return seq, item
 }
 
-// itemLines are the lines of an item of a list: from its dash to before the next
-// line that is not indented more.
+// itemLines returns the lines of a list item, from its dash to the next line that is not
+// indented more.
 func itemLines(lines []string, seq, item *yaml.Node) (from, to int) {
 	dash := seq.Column - 1
 	for from = item.Line - 1; from >= 0; from-- {
@@ -182,7 +182,7 @@ func itemLines(lines []string, seq, item *yaml.Node) (from, to int) {
 	return from, last + 1
 }
 
-// setValue puts the value of an update into the tree; a missing key is added.
+// setValue puts the value of an update into the tree. It adds a missing key.
 func setValue(root *yaml.Node, u scenario.Update) error {
 	n := root
 	parts := v1.Tokens(u.Field)
@@ -215,7 +215,7 @@ func setValue(root *yaml.Node, u scenario.Update) error {
 	return nil
 }
 
-// flowWhenSmall keeps a small object or list on one line, except a whole expectation.
+// flowWhenSmall puts a small object or list on one line, except a whole expectation.
 func flowWhenSmall(n *yaml.Node, raw json.RawMessage) yaml.Style {
 	if n.Kind == yaml.ScalarNode || bytes.HasPrefix(raw, []byte(`{"status"`)) {
 		return 0

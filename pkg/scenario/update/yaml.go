@@ -28,7 +28,7 @@ func plain(s string) *yaml.Node {
 	return n
 }
 
-// valueNode reads JSON, every object in block style.
+// valueNode converts JSON to YAML in block style.
 func valueNode(raw json.RawMessage) (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(raw, &doc); err != nil {
@@ -50,7 +50,7 @@ func valueNode(raw json.RawMessage) (*yaml.Node, error) {
 
 var (
 	plainText = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`)
-	// otherText is what a YAML 1.1 or 1.2 reader takes for something else than text.
+	// otherText matches texts that a YAML 1.1 or 1.2 reader does not read as text.
 	otherText = regexp.MustCompile(`(?i)^(y|n|yes|no|on|off|true|false|null)$`)
 )
 
@@ -61,8 +61,8 @@ func stringStyle(s string) yaml.Style {
 	return yaml.DoubleQuotedStyle
 }
 
-// renderItem writes an item of a list as it stands at its place. before is the text
-// that it replaces: comments that are not in it stand elsewhere and stay there.
+// renderItem writes a list item with its indentation. before is the text that it replaces;
+// comments that are not in it stand elsewhere and stay there.
 func renderItem(seq, item *yaml.Node, before string) (string, error) {
 	var tidy func(n *yaml.Node)
 	tidy = func(n *yaml.Node) {
