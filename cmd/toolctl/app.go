@@ -15,7 +15,6 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/action"
-	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/permit"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/telemetry"
@@ -64,20 +63,11 @@ func (a *app) closing(c io.Closer) {
 	}
 }
 
-// open opens the workspace of the files given with -f, else of the store. changes may add to
-// the options of the gateway.
-func (a *app) open(ctx context.Context, changes ...func(*gateway.Options)) (*action.Workspace, error) {
-	c, err := a.reaching(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return c.Open(ctx, changes...)
-}
-
 // reaching are the options of verbs that call tools.
 func (a *app) reaching(ctx context.Context) (*action.Config, error) {
 	c := a.stored(ctx)
 	c.Opened, c.Asked, c.Found = a.warnViolations, a.warnStates, a.warnTexts
+	c.Warned = func(text string) { fmt.Fprintln(a.err, "warning: "+text) }
 	t, g := a.watched(ctx), &c.Gateway
 	g.Logger, g.TracerProvider, g.MeterProvider = a.logger(), t.TracerProvider(), t.MeterProvider()
 	if isTerminal(a.err) {

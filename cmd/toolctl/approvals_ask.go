@@ -15,7 +15,6 @@ import (
 	"toolctl.dev/toolctl/internal/argtext"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/tty"
-	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -65,9 +64,9 @@ func (a *app) asker() registry.Asker {
 func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
 
 // pendingText says how to approve a call, and how to go on then.
-func (a *app) pendingText(w *action.Workspace, p *v1.PendingToolInfo) string {
+func (a *app) pendingText(stored bool, p *v1.PendingToolInfo) string {
 	text := "pending: " + p.Message
-	if w.Store == nil {
+	if !stored {
 		return text + "; no store to save the request: pass --store, or call from a terminal"
 	}
 	where := ""

@@ -3,45 +3,43 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/action"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
-const argsHelp = "argument as key=value, key:=JSON, or a whole JSON object; - reads an object from stdin; may be repeated"
+// bindArgs adds -a and --args-file, with the arguments of a tool or the variables of a prompt.
+func (a *app) bindArgs(cmd *cobra.Command, kind string, args *action.Arguments) {
+	usage, what := "argument as key=value, key:=JSON, or a whole JSON object; - reads an object from stdin; may be repeated", "arguments"
+	if kind == v1.KindPrompt {
+		usage, what = "variable as key=value or key:=JSON, or all variables as a JSON object, @FILE or - for stdin; may be repeated", "variables"
+	}
+	cmd.Flags().StringArrayVarP(&args.Flags, "arg", "a", nil, usage)
+	cmd.Flags().StringVar(&args.File, "args-file", "", "file with a JSON or YAML object of "+what+"; - reads stdin")
+	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeArgs(kind))
+}
 
-// callArgs makes the arguments of a call from --args-file and the -a flags.
+// bindCaller adds the flags of who calls, for policies.
+func (a *app) bindCaller(cmd *cobra.Command, session, principal *string) {
+	cmd.Flags().StringVar(session, "session", "", "session whose policy counters apply (default: a new session)")
+	_ = cmd.RegisterFlagCompletionFunc("session", a.fromStore(inOrder, sessions))
+	cmd.Flags().StringVar(principal, "principal", "", "principal that makes the call, as policies match it (default: none)")
+}
+
+// callArgs are the arguments of -a and --args-file as one object.
 func (a *app) callArgs(ctx context.Context, flags []string, file string) (json.RawMessage, error) {
-	args, _, err := a.argsAndPairs(ctx, flags, file)
+	args, _, err := (&action.Arguments{Flags: flags, File: file}).Object(a.stored(ctx))
 	return args, err
 }
 
-// argsAndPairs returns what callArgs does, and the values of -a key=value by key.
-func (a *app) argsAndPairs(ctx context.Context, flags []string, file string) (all json.RawMessage, pairs map[string]json.RawMessage, err error) {
-	if err := a.stdinOnce(flags, file); err != nil {
-		return nil, nil, err
+// askerBeside asks the person at the terminal for approval of calls; it is nil where nobody can answer, or where
+// stdin has the arguments.
+func (a *app) askerBeside(args *action.Arguments, noInput bool) registry.Asker {
+	if noInput || !a.canAsk() || args.ReadsStdin(&a.conf) {
+		return nil
 	}
-	return (&action.Arguments{Flags: flags, File: file, Read: a.readInput}).Object(ctx)
-}
-
-// stdinOnce refuses a command line that reads stdin for two things.
-func (a *app) stdinOnce(flags []string, file string) error {
-	var asked []string
-	for _, f := range a.conf.Files {
-		if f == "-" {
-			asked = append(asked, "-f -")
-		}
-	}
-	if file == "-" {
-		asked = append(asked, "--args-file -")
-	}
-	for _, f := range flags {
-		if strings.TrimSpace(f) == "-" {
-			asked = append(asked, "-a -")
-		}
-	}
-	if len(asked) > 1 {
-		return usagef("only one option can read stdin, got %s", strings.Join(asked, " and "))
-	}
-	return nil
+	return a.asker()
 }

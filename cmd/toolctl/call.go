@@ -3,34 +3,22 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/action"
-	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
 type callOptions struct {
 	*app
-	tool      string
-	args      []string
-	argsFile  string
-	session   string
-	turn      string
-	principal string
-	approval  string
-	noInput   bool
-	timeout   time.Duration
-	dryRun    bool
-	save      string
+	action.Call
+	noInput, dryRun bool
 }
 
 func newCallCmd(a *app) *cobra.Command {
@@ -62,23 +50,19 @@ with --dry-run curl prints the HTTP request as a command.`,
 		Args:              toolAndFlags,
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.tool = args[0]
-			return o.run(cmd)
+			o.Tool = args[0]
+			return o.run(cmd.Context())
 		},
 	}
+	a.bindArgs(cmd, v1.KindTool, &o.Arguments)
+	a.bindCaller(cmd, &o.Session, &o.Principal)
 	f := cmd.Flags()
-	f.StringArrayVarP(&o.args, "arg", "a", nil, argsHelp)
-	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeArgs)
-	f.StringVar(&o.argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
-	f.StringVar(&o.session, "session", "", "session whose policy counters apply (default: a new session)")
-	_ = cmd.RegisterFlagCompletionFunc("session", a.fromStore(inOrder, sessions))
-	f.StringVar(&o.turn, "turn", "", "turn within the session (default: one turn for all calls without --turn)")
-	f.StringVar(&o.principal, "principal", "", "principal that makes the call, as policies match it (default: none)")
-	f.StringVar(&o.approval, "approval", "", "id of the pending call that this one repeats (default: the one of the same session, tool and arguments)")
+	f.StringVar(&o.Turn, "turn", "", "turn within the session (default: one turn for all calls without --turn)")
+	f.StringVar(&o.Approval, "approval", "", "id of the pending call that this one repeats (default: the one of the same session, tool and arguments)")
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
-	f.DurationVar(&o.timeout, "timeout", 0, "maximum time for the call, including connections, such as 5s (default: the tool's timeout_ms)")
+	f.DurationVar(&o.Timeout, "timeout", 0, "maximum time for the call, including connections, such as 5s (default: the tool's timeout_ms)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what the call would do without making it")
-	f.StringVar(&o.save, "save", "", "folder to write images, audio and other binary parts of the result to")
+	f.StringVar(&o.Save, "save", "", "folder to write images, audio and other binary parts of the result to")
 	a.bindAudit(cmd)
 	a.bindNetwork(f, "")
 	return cmd
@@ -100,109 +84,43 @@ func toolAndFlags(cmd *cobra.Command, args []string) error {
 	return usagef("arguments are given with -a: %s", meant+sourceFlags(cmd))
 }
 
-func (o *callOptions) run(cmd *cobra.Command) error {
-	ctx := cmd.Context()
+func (o *callOptions) run(ctx context.Context) (err error) {
 	format := o.format()
 	if format == "curl" && !o.dryRun {
 		return usagef("-o curl needs --dry-run")
 	}
-	if o.timeout < 0 {
-		return usagef("--timeout %s: expected a time above 0", o.timeout)
-	}
-	args, pairs, err := o.argsAndPairs(ctx, o.args, o.argsFile)
-	if err != nil {
+	if o.Config, err = o.reaching(ctx); err != nil {
 		return err
-	}
-	w, err := o.open(ctx, func(g *gateway.Options) {
-		if len(o.conf.Files) == 0 {
-			g.Source = gateway.StoredTool(g.Store, o.conf.Namespace, o.tool)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	defer o.closing(w)
-	o.warnViolations(w)
-	o.tool = toolName(w.Registry, o.tool)
-	return w.OtherKind(v1.KindTool, o.conf.Namespace, o.tool, o.call(ctx, w, format, args, pairs))
-}
-
-// call makes the call in an open workspace.
-func (o *callOptions) call(ctx context.Context, w *action.Workspace, format string, args json.RawMessage, pairs map[string]json.RawMessage) error {
-	call, err := o.prepare(ctx, w, v1.Call{Tool: o.tool, Namespace: o.conf.Namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: o.timeout})
-	if err != nil {
-		return err
-	}
-	if it, err := w.Registry.Lookup(call.Namespace, call.Tool); err == nil {
-		if call.Args, err = action.NestedArgs(it.Tool(), call.Args, pairs); err != nil {
-			return err
-		}
-		for _, text := range action.Misspelt(it.Tool(), call.Args) {
-			fmt.Fprintln(o.err, "warning: "+text)
-		}
 	}
 	if o.dryRun {
-		plan, err := w.Registry.Plan(ctx, call)
+		plan, err := o.Plan(ctx)
 		if err != nil {
-			return unwritten(err, pairs)
+			return err
 		}
 		return o.printPlan(format, plan)
 	}
-	if !o.noInput && o.canAsk() && o.stdinOnce(append([]string{"-"}, o.args...), o.argsFile) == nil { // stdin is not read for arguments
-		ctx = registry.WithAsker(ctx, o.asker())
+	o.Asker = o.askerBeside(&o.Arguments, o.noInput)
+	res, err := o.Call.Run(ctx)
+	if res == nil {
+		return err
 	}
-	var dir *action.SaveDir
-	if o.save != "" {
-		if dir, err = action.OpenSaveDir(o.save); err != nil {
-			return err
-		}
-		defer dir.Close()
-	}
-	res, err := w.Registry.Execute(ctx, call)
-	if perr := o.printResult(format, res, err == nil && res.Status == v1.StatusComplete); perr != nil {
+	if perr := o.printResult(format, res.Result, res.Status == v1.StatusComplete); perr != nil {
 		return perr
 	}
-	if dir != nil && err == nil && res.Status == v1.StatusComplete {
-		saved, err := dir.Save(res)
-		for _, p := range saved {
-			fmt.Fprintf(o.err, "saved %s (%s, %s)\n", clip.Line(filepath.Join(o.save, p.Name)), clip.Line(p.MediaType), count(p.Bytes, "byte"))
-		}
-		if err != nil {
-			return err
-		}
-		if len(saved) == 0 {
-			fmt.Fprintln(o.err, "nothing was saved: the result has no binary parts")
-		}
+	for _, p := range res.Saved {
+		fmt.Fprintf(o.err, "saved %s (%s, %s)\n", clip.Line(filepath.Join(o.Save, p.Name)), clip.Line(p.MediaType), count(p.Bytes, "byte"))
 	}
-	if err == nil && res.Status == v1.StatusPending {
-		return statusError{exitPending, o.pendingText(w, res.Pending)}
+	switch {
+	case err != nil:
+		return err
+	case res.Status == v1.StatusPending:
+		return statusError{exitPending, o.pendingText(res.Stored, res.Pending)}
+	case res.Status == v1.StatusFailed:
+		return statusError{exitFailed, fmt.Sprintf("tool %q failed", res.Result.Tool)}
+	case o.Save != "" && len(res.Saved) == 0:
+		fmt.Fprintln(o.err, "nothing was saved: the result has no binary parts")
 	}
-	if err == nil && res.Status == v1.StatusFailed {
-		return statusError{exitFailed, fmt.Sprintf("tool %q failed", res.Tool)}
-	}
-	return unwritten(err, pairs)
-}
-
-// unwritten adds to an error of arguments how the one that was given as a text is written.
-func unwritten(err error, pairs map[string]json.RawMessage) error {
-	if invalid, ok := errors.AsType[*v1.ValidationError](err); ok && invalid.Type == v1.ArgsInvalid {
-		if how := action.Unwritten(invalid, pairs); how != "" {
-			return fmt.Errorf("%w: %s", err, how)
-		}
-	}
-	return err
-}
-
-// toolName takes tool/NAME too, which list prints, where no namespace is called like a kind.
-func toolName(reg *registry.Registry, name string) string {
-	word, rest, ok := strings.Cut(name, "/")
-	if kind, err := parseKind(word); !ok || err != nil || kind != v1.KindTool {
-		return name
-	}
-	if p, err := reg.List(registry.Query{Namespace: word, Limit: 1}); err != nil || p.Total > 0 {
-		return name
-	}
-	return rest
+	return nil
 }
 
 // printResult prints a result; a call that failed prints nothing but a Result

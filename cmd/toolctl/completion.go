@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,16 +53,12 @@ store, or from the files given with -f.`,
 
 // items lists objects for a completion; what cannot be read completes nothing.
 func (a *app) items(cmd *cobra.Command, q registry.Query) []registry.Item {
-	w, err := a.open(cmd.Context())
+	c, err := a.reaching(cmd.Context())
 	if err != nil {
 		return nil
 	}
-	defer a.closing(w)
-	p, err := w.Registry.List(q)
-	if err != nil {
-		return nil
-	}
-	return p.Items
+	items, _ := c.Items(cmd.Context(), q)
+	return items
 }
 
 // What a shell does with words: noFiles adds no files, inOrder does not sort them either.
@@ -99,43 +93,40 @@ func withPrefix(prefix string, words []string) []string {
 	return out
 }
 
-// completeArgs completes -a: the names of the tool's properties, and behind "=" the
-// values of an enum.
-func (a *app) completeArgs(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	const keep = noFiles | cobra.ShellCompDirectiveNoSpace
-	if len(args) == 0 {
-		return nil, keep
-	}
-	w, err := a.open(cmd.Context())
-	if err != nil {
-		return nil, keep
-	}
-	defer a.closing(w)
-	it, err := w.Registry.Lookup(a.conf.Namespace, args[0])
-	if err != nil {
-		return nil, keep
-	}
-	var schema struct {
-		Properties map[string]struct {
-			Enum []any `json:"enum"`
-		} `json:"properties"`
-	}
-	if json.Unmarshal(it.Tool().Spec.InputSchema, &schema) != nil {
-		return nil, keep
-	}
-	var out []string
-	for name, p := range schema.Properties {
-		if !strings.HasPrefix(prefix, name+"=") {
-			out = append(out, name+"=")
-			continue
+// completeArgs completes -a for a tool or a prompt: the names of its arguments, and behind "=" the values of an enum.
+func (a *app) completeArgs(kind string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		const keep = noFiles | cobra.ShellCompDirectiveNoSpace
+		c, err := a.reaching(cmd.Context())
+		if err != nil || len(args) == 0 {
+			return nil, keep
 		}
-		for _, v := range p.Enum {
-			out = append(out, fmt.Sprintf("%s=%v", name, v))
+		name := args[0]
+		if kind == v1.KindPrompt {
+			if name, err = promptName(args); err != nil {
+				return nil, keep
+			}
 		}
+		words, _ := c.ArgumentWords(cmd.Context(), kind, name, prefix)
+		return withPrefix(prefix, words), keep
 	}
-	out = slices.DeleteFunc(out, func(s string) bool { return !strings.HasPrefix(s, prefix) })
-	slices.Sort(out)
-	return out, keep
+}
+
+// completePrompts completes NAME, prompt NAME and prompt/NAME.
+func (a *app) completePrompts(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	const word = "prompt"
+	if len(args) > 1 || len(args) == 1 && !isKind(args[0]) {
+		return nil, noFiles
+	}
+	lead := ""
+	if strings.HasPrefix(prefix, word+"/") {
+		lead = word + "/"
+	}
+	all := names(a.items(cmd, registry.Query{Kind: v1.KindPrompt, Namespace: a.conf.Namespace}), lead, prefix)
+	if len(args) == 0 && strings.HasPrefix(word, prefix) {
+		all = append(all, word)
+	}
+	return all, noFiles
 }
 
 // completeResources completes KIND/NAME, or KIND and then NAME.

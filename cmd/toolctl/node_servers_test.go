@@ -66,7 +66,11 @@ func openServers(t *testing.T, servers ...*v1.MCPServer) (*app, *action.Workspac
 		}
 	}
 	a := &app{in: strings.NewReader(""), out: &bytes.Buffer{}, err: t.Output(), env: os.LookupEnv, conf: action.Config{Files: []string{dir}}}
-	w, err := a.open(t.Context())
+	c, err := a.reaching(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := c.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -22,12 +21,7 @@ func newPolicyCmd(a *app) *cobra.Command {
 }
 
 func newPolicyExplainCmd(a *app) *cobra.Command {
-	var (
-		args          []string
-		argsFile      string
-		session, turn string
-		principal     string
-	)
+	var verb action.Call
 	cmd := &cobra.Command{
 		Use:   "explain NAME [-a key=value]...",
 		Short: "Print every rule in order with its verdict and counters",
@@ -40,38 +34,17 @@ you pass arguments, toolctl validates them first.`,
   toolctl policy explain pay-invoice --session chat-7 --turn 3 -o json`,
 		Args:              toolAndFlags,
 		ValidArgsFunction: a.completeTools,
-		RunE: func(cmd *cobra.Command, pos []string) error {
-			var err error
-			call := v1.Call{Tool: pos[0], Namespace: a.conf.Namespace, Session: session, Turn: turn, Principal: principal}
-			var pairs map[string]json.RawMessage
-			if len(args) > 0 || argsFile != "" {
-				if call.Args, pairs, err = a.argsAndPairs(cmd.Context(), args, argsFile); err != nil {
-					return err
-				}
-			}
-			w, err := a.open(cmd.Context())
-			if err != nil {
+		RunE: func(cmd *cobra.Command, pos []string) (err error) {
+			verb.Tool = pos[0]
+			if verb.Config, err = a.reaching(cmd.Context()); err != nil {
 				return err
 			}
-			defer a.closing(w)
-			a.warnViolations(w)
-			a.prepareTool(cmd.Context(), w, call.Tool)
-			if it, err := w.Registry.Lookup(call.Namespace, call.Tool); err == nil {
-				if call.Args, err = action.NestedArgs(it.Tool(), call.Args, pairs); err != nil {
-					return err
-				}
-			}
-			return printed(a, explanation)(w.Registry.ExplainPolicy(cmd.Context(), call))
+			return printed(a, explanation)(verb.Explain(cmd.Context()))
 		},
 	}
-	f := cmd.Flags()
-	f.StringArrayVarP(&args, "arg", "a", nil, argsHelp)
-	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeArgs)
-	f.StringVar(&argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
-	f.StringVar(&session, "session", "", "session whose policy counters apply (default: a new session)")
-	_ = cmd.RegisterFlagCompletionFunc("session", a.fromStore(inOrder, sessions))
-	f.StringVar(&turn, "turn", "", "turn within the session")
-	f.StringVar(&principal, "principal", "", "principal that makes the call, as policies match it (default: none)")
+	a.bindArgs(cmd, v1.KindTool, &verb.Arguments)
+	a.bindCaller(cmd, &verb.Session, &verb.Principal)
+	cmd.Flags().StringVar(&verb.Turn, "turn", "", "turn within the session")
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,10 +9,11 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 func newReadCmd(a *app) *cobra.Command {
-	var server string
+	var verb action.ReadResource
 	cmd := &cobra.Command{
 		Use:   "read URI",
 		Short: "Read a resource of an MCP server or a manifest",
@@ -25,36 +25,27 @@ has a template for it; use --server if several servers do, or if none lists it.`
   toolctl read demo://resource/1 --server everything -o json`,
 		Args:              exactArgs(1, "the URI of one resource"),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			format := a.format()
-			w, err := a.open(cmd.Context())
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			verb.URI = args[0]
+			if verb.Config, err = a.reaching(cmd.Context()); err != nil {
+				return err
+			}
+			parts, err := verb.Run(cmd.Context())
 			if err != nil {
 				return err
 			}
-			defer w.Close()
-			a.warnViolations(w)
-			parts, err := w.ReadResource(cmd.Context(), a.conf.Namespace, server, args[0])
-			var missing *v1.NotFoundError
-			if errors.As(err, &missing) && missing.Ambiguous && missing.Kind == "Resource" {
-				for i, c := range missing.Candidates {
-					missing.Candidates[i] = "--server " + c
-				}
-			}
-			if err != nil {
-				return err
-			}
-			return a.printResource(format, parts)
+			return a.printResource(parts)
 		},
 	}
-	cmd.Flags().StringVar(&server, "server", "", "MCP server to read from (default: the one that lists the resource)")
+	cmd.Flags().StringVar(&verb.Server, "server", "", "MCP server to read from (default: the one that lists the resource)")
 	_ = cmd.RegisterFlagCompletionFunc("server", a.completeNames(v1.KindMCPServer))
 	a.bindNetwork(cmd.Flags(), "")
 	return cmd
 }
 
 // printResource prints the contents of a resource one after the other.
-func (a *app) printResource(format string, parts []v1.Part) error {
-	if done, err := a.encoded(format, parts); done {
+func (a *app) printResource(parts []v1.Part) error {
+	if done, err := a.encoded(a.format(), parts); done {
 		return err
 	}
 	for _, p := range parts {

@@ -1,29 +1,17 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/action"
-	"toolctl.dev/toolctl/pkg/mcp"
-	"toolctl.dev/toolctl/pkg/prompt"
 )
 
-type renderOptions struct {
-	*app
-	name     string
-	args     []string
-	argsFile string
-}
-
 func newRenderCmd(a *app) *cobra.Command {
-	o := &renderOptions{app: a}
+	var verb action.Render
 	cmd := &cobra.Command{
 		Use:   "render NAME [-a key=value]...",
 		Short: "Render a prompt and print its messages",
@@ -41,19 +29,22 @@ variable is an error. If the input is not an object, -a gives the whole value.`,
   toolctl render summarize -a - < article.txt
   toolctl render everything__args-prompt -a city=Oslo`,
 		ValidArgsFunction: a.completePrompts,
-		RunE: func(cmd *cobra.Command, pos []string) error {
-			var err error
-			if o.name, err = promptName(pos); err != nil {
+		RunE: func(cmd *cobra.Command, pos []string) (err error) {
+			if verb.Prompt, err = promptName(pos); err != nil {
 				return err
 			}
-			return o.run(cmd.Context())
+			if verb.Config, err = a.reaching(cmd.Context()); err != nil {
+				return err
+			}
+			res, err := verb.Run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.printRendered(res)
 		},
 	}
-	f := cmd.Flags()
-	f.StringArrayVarP(&o.args, "arg", "a", nil, varsHelp)
-	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeVars)
-	f.StringVar(&o.argsFile, "args-file", "", "file with a JSON or YAML object of variables; - reads stdin")
-	a.bindNetwork(f, "")
+	a.bindArgs(cmd, v1.KindPrompt, &verb.Arguments)
+	a.bindNetwork(cmd.Flags(), "")
 	return cmd
 }
 
@@ -78,103 +69,29 @@ func promptName(pos []string) (string, error) {
 	return names[0], nil
 }
 
-func (o *renderOptions) run(ctx context.Context) error {
-	format := o.format()
-	if err := o.stdinOnce(o.args, o.argsFile); err != nil {
-		return err
-	}
-	w, err := o.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer o.closing(w)
-	o.warnViolations(w)
-	it, err := w.Registry.Get(v1.KindPrompt, o.conf.Namespace, o.name)
-	var missing *v1.NotFoundError
-	if errors.As(err, &missing) && !missing.Ambiguous {
-		return w.OtherKind(v1.KindPrompt, o.conf.Namespace, o.name, o.upstream(ctx, w, format))
-	}
-	if err != nil {
-		return err
-	}
-	p, err := action.CompilePrompt(it)
-	if err != nil {
-		return err
-	}
-	vars, err := o.promptVars(ctx, p, o.args, o.argsFile)
-	if err != nil {
-		return err
-	}
-	messages, err := p.Render(ctx, vars)
-	o.warnUnused(p.Unused(vars), err)
-	if err != nil {
-		return fmt.Errorf("prompt %q: %w", p.Object().Metadata.Name, err)
-	}
-	return o.print(format, p, messages)
-}
-
-// warnUnused warns of variables that are likely a slip, unless the error tells of them.
-func (a *app) warnUnused(violations []v1.Violation, err error) {
-	var invalid *v1.ValidationError
-	errors.As(err, &invalid)
-	for _, f := range violations {
-		if invalid == nil || !slices.ContainsFunc(invalid.Violations, func(told v1.Violation) bool { return told.Path == f.Path }) {
-			fmt.Fprintf(a.err, "warning: %s\n", f.Message)
+func (a *app) printRendered(res *action.Rendered) error {
+	var value any = res.Prompt
+	var roles, texts []string
+	if res.Server != nil {
+		value = res.Server
+		for _, m := range res.Server.Messages {
+			roles, texts = append(roles, m.Role), append(texts, partText(m.Content))
+		}
+	} else {
+		for _, m := range res.Prompt.Messages {
+			roles, texts = append(roles, m.Role), append(texts, m.Content)
 		}
 	}
-}
-
-// rendered is what render -o json prints of a manifest.
-type rendered struct {
-	Description string          `json:"description,omitempty"`
-	Messages    prompt.Messages `json:"messages"`
-}
-
-func (o *renderOptions) print(format string, p *prompt.Prompt, messages prompt.Messages) error {
-	all := rendered{p.Object().Spec.Description, messages}
-	if done, err := o.encoded(format, all); done {
+	if done, err := a.encoded(a.format(), value); done {
 		return err
 	}
-	for i, m := range messages {
+	for i, role := range roles {
 		if i > 0 {
-			fmt.Fprintln(o.out)
+			fmt.Fprintln(a.out)
 		}
-		fmt.Fprintf(o.out, "%s: %s\n", m.Role, screenText(o.out, m.Content))
+		fmt.Fprintf(a.out, "%s: %s\n", role, screenText(a.out, texts[i]))
 	}
 	return nil
-}
-
-// upstream fills in a prompt of an MCP server.
-func (o *renderOptions) upstream(ctx context.Context, w *action.Workspace, format string) error {
-	raw, err := o.callArgs(ctx, o.args, o.argsFile)
-	if err != nil {
-		return err
-	}
-	args, err := promptArgs(raw)
-	if err != nil {
-		return err
-	}
-	res, err := w.ServerPrompt(ctx, o.conf.Namespace, o.name, args)
-	if err != nil {
-		return err
-	}
-	return o.printPrompt(format, res)
-}
-
-func (a *app) printPrompt(format string, res mcp.PromptResult) error {
-	if done, err := a.encoded(format, res); done {
-		return err
-	}
-	var errs []error
-	for i, m := range res.Messages {
-		if i > 0 {
-			_, err := fmt.Fprintln(a.out)
-			errs = append(errs, err)
-		}
-		_, err := fmt.Fprintf(a.out, "%s: %s\n", m.Role, screenText(a.out, partText(m.Content)))
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
 }
 
 // partText is the text of a part, or what it is in brackets.

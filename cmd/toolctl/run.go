@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,20 +12,12 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/agent"
-	"toolctl.dev/toolctl/pkg/prompt"
-	"toolctl.dev/toolctl/pkg/registry"
 )
 
 type runOptions struct {
 	*app
-	name     string
-	args     []string
-	argsFile string
-	resume   string
-	model    action.ModelChoice
-	agent    agent.Options
-	dryRun   bool
-	noInput  bool
+	action.Run
+	noInput bool
 }
 
 func newRunCmd(a *app) *cobra.Command {
@@ -55,39 +46,30 @@ Output formats (-o): text, json and yaml; json and yaml print the whole transcri
   toolctl run travel-advice -a city=Oslo --dry-run
   toolctl run --resume 3KQ5WZ2XJH7N4M6P`,
 		ValidArgsFunction: a.completePrompts,
-		RunE: func(cmd *cobra.Command, pos []string) error {
-			if o.resume != "" {
-				if len(pos)+len(o.args) > 0 || o.argsFile != "" {
-					return usagef("--resume goes on with a run that has its prompt and variables: give neither")
+		RunE: func(cmd *cobra.Command, pos []string) (err error) {
+			if o.Resume == "" || len(pos) > 0 {
+				if o.Prompt, err = promptName(pos); err != nil {
+					return err
 				}
-				return o.run(cmd.Context())
-			}
-			var err error
-			if o.name, err = promptName(pos); err != nil {
-				return err
 			}
 			return o.run(cmd.Context())
 		},
 	}
+	a.bindArgs(cmd, v1.KindPrompt, &o.Arguments)
+	a.bindCaller(cmd, &o.Agent.Session, &o.Agent.Principal)
 	f := cmd.Flags()
-	f.StringArrayVarP(&o.args, "arg", "a", nil, varsHelp)
-	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeVars)
-	f.StringVar(&o.argsFile, "args-file", "", "file with a JSON or YAML object of variables; - reads stdin")
-	f.StringVar(&o.model.Model, "model", "", "name of the model (default: the model of the prompt)")
-	f.StringVar(&o.model.Provider, "provider", "", "provider of the model: "+strings.Join(action.Providers(), ", ")+" (default: the provider of the prompt)")
+	f.StringVar(&o.Model.Model, "model", "", "name of the model (default: the model of the prompt)")
+	f.StringVar(&o.Model.Provider, "provider", "", "provider of the model: "+strings.Join(action.Providers(), ", ")+" (default: the provider of the prompt)")
 	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(action.Providers(), noFiles))
-	f.StringVar(&o.model.Script, "script", "", "file with the replies of a scripted model, a YAML or JSON list")
-	f.IntVar(&o.agent.MaxHops, "max-hops", 5, "maximum number of rounds of calls before the answer")
-	f.IntVar(&o.agent.Parallel, "parallel", 4, "maximum number of calls at once")
-	f.BoolVar(&o.agent.Stream, "stream", false, "print the reply of the model as it arrives")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the first request without sending it")
-	f.BoolVar(&o.agent.NoCache, "no-cache", false, "repeat calls of read-only tools instead of reusing their results")
-	f.BoolVar(&o.agent.ReturnToolRequests, "return-tool-requests", false, "print the calls that the model requests without making them")
-	f.StringVar(&o.resume, "resume", "", "continue the run with this ID, which was pending approval")
+	f.StringVar(&o.Model.Script, "script", "", "file with the replies of a scripted model, a YAML or JSON list")
+	f.IntVar(&o.Agent.MaxHops, "max-hops", 5, "maximum number of rounds of calls before the answer")
+	f.IntVar(&o.Agent.Parallel, "parallel", 4, "maximum number of calls at once")
+	f.BoolVar(&o.Agent.Stream, "stream", false, "print the reply of the model as it arrives")
+	f.BoolVar(&o.DryRun, "dry-run", false, "print the first request without sending it")
+	f.BoolVar(&o.Agent.NoCache, "no-cache", false, "repeat calls of read-only tools instead of reusing their results")
+	f.BoolVar(&o.Agent.ReturnToolRequests, "return-tool-requests", false, "print the calls that the model requests without making them")
+	f.StringVar(&o.Resume, "resume", "", "continue the run with this ID, which was pending approval")
 	_ = cmd.RegisterFlagCompletionFunc("resume", a.completeRuns)
-	f.StringVar(&o.agent.Session, "session", "", "session whose policy counters apply (default: a new session)")
-	_ = cmd.RegisterFlagCompletionFunc("session", a.fromStore(inOrder, sessions))
-	f.StringVar(&o.agent.Principal, "principal", "", "principal that makes the call, as policies match it (default: none)")
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
 	a.bindSelector(f, "tools and prompts that the prompt names,")
 	a.bindAudit(cmd)
@@ -95,30 +77,17 @@ Output formats (-o): text, json and yaml; json and yaml print the whole transcri
 	return cmd
 }
 
-func (o *runOptions) run(ctx context.Context) error {
+func (o *runOptions) run(ctx context.Context) (err error) {
 	format := o.format()
-	if o.agent.Stream && format != "text" {
+	if o.Agent.Stream && format != "text" {
 		return usagef("--stream needs -o text")
 	}
-	if err := o.stdinOnce(o.args, o.argsFile); err != nil {
+	if o.Config, err = o.reaching(ctx); err != nil {
 		return err
-	}
-	c, err := o.reaching(ctx)
-	if err != nil {
-		return err
-	}
-	if !o.noInput && o.canAsk() && o.stdinOnce(append([]string{"-"}, o.args...), o.argsFile) == nil {
-		ctx = registry.WithAsker(ctx, o.asker())
 	}
 	show := o.newRunView(format)
-	o.agent.On = show.event
-	res, err := (&action.Run{
-		Config: c, Prompt: o.name, Resume: o.resume, Model: o.model, Selector: o.selector, DryRun: o.dryRun, Agent: o.agent,
-		Vars: func(ctx context.Context, p *prompt.Prompt) (json.RawMessage, error) {
-			return o.promptVars(ctx, p, o.args, o.argsFile)
-		},
-		Unused: func(unused []v1.Violation) { o.warnUnused(unused, nil) },
-	}).Run(ctx)
+	o.Selector, o.Agent.On, o.Asker = o.selector, show.event, o.askerBeside(&o.Arguments, o.noInput)
+	res, err := o.Run.Run(ctx)
 	if err != nil && (res == nil || res.ID == "") { // it never began
 		return err
 	}
@@ -155,7 +124,7 @@ func (o *runOptions) print(format string, res *agent.Result) error {
 	switch {
 	case res.Status == agent.ToolRequests:
 		return printJSON(o.out, res.ToolRequests)
-	case res.Status != agent.Complete || o.agent.Stream:
+	case res.Status != agent.Complete || o.Agent.Stream:
 		return nil
 	case len(res.Output) > 0:
 		return o.printContent(res.Output)

@@ -23,7 +23,7 @@ func (o *runOptions) newRunView(format string) *runView {
 	if isTerminal(o.err) || o.verbose {
 		v.w = o.err
 	}
-	if o.agent.Stream && format == "text" {
+	if o.Agent.Stream && format == "text" {
 		v.out = o.out
 	}
 	return v

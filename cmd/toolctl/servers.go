@@ -1,26 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
-	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
-
-// prepare asks the MCP servers that a tool may be of, and warns of what the texts of one
-// that they offer hide or order.
-func (a *app) prepare(ctx context.Context, w *action.Workspace, call v1.Call) (v1.Call, error) {
-	return w.Find(ctx, call)
-}
-
-// prepareTool is prepare without a call.
-func (a *app) prepareTool(ctx context.Context, w *action.Workspace, name string) {
-	_, _ = a.prepare(ctx, w, v1.Call{Tool: name, Namespace: a.conf.Namespace}) // what is missing, the call says
-}
 
 // warnStates says on stderr which servers are not ready, and what of their answers
 // is left out or suspicious.

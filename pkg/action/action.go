@@ -54,6 +54,8 @@ type Config struct {
 	Opened func(*Workspace)
 	Asked  func([]mcp.ServerState)
 	Found  func(*v1.Tool)
+	// Warned is called with a sentence on what was probably meant differently.
+	Warned func(text string)
 }
 
 // UsageError reports options of a verb that contradict each other or name something that does not exist.

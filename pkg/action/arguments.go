@@ -2,10 +2,10 @@ package action
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -33,25 +33,66 @@ type Arguments struct {
 	Flags []string
 	// File has a JSON or YAML object; "-" is stdin.
 	File string
-	// Read returns the content of a file, or of stdin for "-". It may stop one byte after limit.
-	Read func(ctx context.Context, file string, limit int) ([]byte, error)
+}
+
+// stdin lists the options that read stdin.
+func (a *Arguments) stdin(c *Config) (options []string) {
+	if slices.Contains(c.Files, "-") {
+		options = append(options, "-f -")
+	}
+	if a.File == "-" {
+		options = append(options, "--args-file -")
+	}
+	for _, f := range a.Flags {
+		if strings.TrimSpace(f) == "-" {
+			options = append(options, "-a -")
+		}
+	}
+	return options
+}
+
+// ReadsStdin reports whether stdin has the arguments or the manifests of a [Config].
+func (a *Arguments) ReadsStdin(c *Config) bool { return len(a.stdin(c)) > 0 }
+
+// check refuses options that read stdin for two things.
+func (a *Arguments) check(c *Config) error {
+	if options := a.stdin(c); len(options) > 1 {
+		return usagef("only one option can read stdin, got %s", strings.Join(options, " and "))
+	}
+	return nil
 }
 
 // Object returns all arguments, and separately those given as key=value.
-func (a *Arguments) Object(ctx context.Context) (all json.RawMessage, pairs map[string]json.RawMessage, err error) {
+func (a *Arguments) Object(c *Config) (all json.RawMessage, pairs map[string]json.RawMessage, err error) {
+	return a.merged(c, false)
+}
+
+// merged merges what makes up an object. With files, @FILE is one more whole object.
+func (a *Arguments) merged(c *Config, files bool) (all json.RawMessage, pairs map[string]json.RawMessage, err error) {
+	if err := a.check(c); err != nil {
+		return nil, nil, err
+	}
 	args := map[string]json.RawMessage{}
 	if a.File != "" {
-		if err := a.readArgs(ctx, a.File, args); err != nil {
+		if err := c.readArgs(a.File, args); err != nil {
 			return nil, nil, err
 		}
 	}
-	pairs, whole, err := ParseArgs(a.Flags)
+	var flags []string
+	for _, f := range a.Flags {
+		if name, ok := strings.CutPrefix(f, "@"); !ok || !files {
+			flags = append(flags, f)
+		} else if err := c.readArgs(name, args); err != nil {
+			return nil, nil, err
+		}
+	}
+	pairs, whole, err := ParseArgs(flags)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, w := range whole {
 		if w == "-" {
-			err = a.readArgs(ctx, "-", args)
+			err = c.readArgs("-", args)
 		} else {
 			err = mergeObject([]byte(w), args)
 		}
@@ -64,11 +105,15 @@ func (a *Arguments) Object(ctx context.Context) (all json.RawMessage, pairs map[
 	return all, pairs, err
 }
 
-// Vars returns the variables of a prompt; @FILE reads a JSON or YAML object for them. A prompt whose input is
+// vars returns the variables of a prompt; @FILE reads a JSON or YAML object for them. A prompt whose input is
 // not an object takes one value: JSON, @FILE, - for stdin, or plain text if the prompt accepts a string.
-func (a *Arguments) Vars(ctx context.Context, p *prompt.Prompt) (json.RawMessage, error) {
+func (a *Arguments) vars(c *Config, p *prompt.Prompt) (json.RawMessage, error) {
 	if p.TakesObject() {
-		return a.objectVars(ctx)
+		all, _, err := a.merged(c, true)
+		return all, err
+	}
+	if err := a.check(c); err != nil {
+		return nil, err
 	}
 	flags := slices.Clone(a.Flags)
 	if a.File == "-" {
@@ -88,7 +133,7 @@ func (a *Arguments) Vars(ctx context.Context, p *prompt.Prompt) (json.RawMessage
 	if isFile {
 		name = strings.TrimPrefix(name, "@")
 		var err error
-		if text, _, err = a.input(ctx, name); err != nil {
+		if text, _, err = c.input(name); err != nil {
 			return nil, err
 		}
 	}
@@ -114,35 +159,6 @@ func oneValue(p *prompt.Prompt, text []byte, name string, isFile bool) (json.Raw
 	return nil, usagef("prompt %q takes %s: %q is not JSON: %w", p.Object().Metadata.Name, p.Input(), clip.Words(name, 60), notJSON)
 }
 
-// objectVars merges the variables of a prompt: --args-file and @FILE first, in their order.
-func (a *Arguments) objectVars(ctx context.Context) (json.RawMessage, error) {
-	files, rest := []string{}, []string{}
-	if a.File != "" {
-		files = append(files, a.File)
-	}
-	for _, f := range a.Flags {
-		if name, ok := strings.CutPrefix(f, "@"); ok {
-			files = append(files, name)
-		} else {
-			rest = append(rest, f)
-		}
-	}
-	args := map[string]json.RawMessage{}
-	for _, name := range files {
-		if err := a.readArgs(ctx, name, args); err != nil {
-			return nil, err
-		}
-	}
-	raw, _, err := (&Arguments{Flags: rest, Read: a.Read}).Object(ctx)
-	if err == nil {
-		err = json.Unmarshal(raw, &args)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(args)
-}
-
 func yamlValue(name string, data []byte) (json.RawMessage, error) {
 	raw, violations := manifest.ToJSON(name, data)
 	if errs := errorsOf(violations); len(errs) > 0 {
@@ -151,8 +167,8 @@ func yamlValue(name string, data []byte) (json.RawMessage, error) {
 	return raw, nil
 }
 
-func (a *Arguments) readArgs(ctx context.Context, file string, into map[string]json.RawMessage) error {
-	data, name, err := a.input(ctx, file)
+func (c *Config) readArgs(file string, into map[string]json.RawMessage) error {
+	data, name, err := c.input(file)
 	if err != nil {
 		return err
 	}
@@ -169,11 +185,14 @@ func (a *Arguments) readArgs(ctx context.Context, file string, into map[string]j
 }
 
 // input reads a file of arguments, or stdin for "-", and returns its name for messages.
-func (a *Arguments) input(ctx context.Context, file string) (data []byte, name string, err error) {
+func (c *Config) input(file string) (data []byte, name string, err error) {
 	if name = file; file == "-" {
 		name = "stdin"
+		data, err = io.ReadAll(io.LimitReader(c.Stdin, maxArgsBytes+1))
+	} else {
+		data, err = regular.ReadUpTo(file, maxArgsBytes)
 	}
-	if data, err = a.Read(ctx, file, maxArgsBytes); err != nil {
+	if err != nil {
 		return nil, name, usagef("%s: %w", name, regular.Reason(err))
 	}
 	if len(data) > maxArgsBytes {
@@ -238,10 +257,10 @@ func mergeObject(data []byte, into map[string]json.RawMessage) error {
 	return json.Unmarshal(data, &into)
 }
 
-// NestedArgs moves the pairs whose key is a path, such as body.stock=4, into the objects that the path names. A
+// nestedArgs moves the pairs whose key is a path, such as body.stock=4, into the objects that the path names. A
 // key stays as it is if a property of the tool has that whole key as its name, or if its first part is not a
 // property; then validation reports it.
-func NestedArgs(tool *v1.Tool, args json.RawMessage, pairs map[string]json.RawMessage) (json.RawMessage, error) {
+func nestedArgs(tool *v1.Tool, args json.RawMessage, pairs map[string]json.RawMessage) (json.RawMessage, error) {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}

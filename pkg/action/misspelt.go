@@ -19,10 +19,10 @@ type properties struct {
 	AdditionalProperties json.RawMessage            `json:"additionalProperties"`
 }
 
-// Misspelt names arguments that an open schema allows although the caller probably meant a property with nearly
+// misspelt names arguments that an open schema allows although the caller probably meant a property with nearly
 // the same name that the call lacks. A closed schema refuses such arguments.
-func Misspelt(tool *v1.Tool, args json.RawMessage) []string {
-	const most = 100 // arguments to check
+func misspelt(tool *v1.Tool, args json.RawMessage) []string {
+	const most = 100 // arguments that are looked at
 	var schema properties
 	var given map[string]json.RawMessage
 	if json.Unmarshal(tool.Spec.InputSchema, &schema) != nil || json.Unmarshal(args, &given) != nil {
@@ -49,9 +49,9 @@ func Misspelt(tool *v1.Tool, args json.RawMessage) []string {
 	return out
 }
 
-// Unwritten explains how to write an argument as key:=JSON after a text was refused that was probably meant as
+// howWritten explains how to write an argument as key:=JSON after a text was refused that was probably meant as
 // null, a list or an object. pairs are the arguments given as key=value; "" means that it has no advice.
-func Unwritten(err *v1.ValidationError, pairs map[string]json.RawMessage) string {
+func howWritten(err *v1.ValidationError, pairs map[string]json.RawMessage) string {
 	for _, v := range err.Violations {
 		key := strings.Join(v1.Tokens(v.Path), ".")
 		var text string

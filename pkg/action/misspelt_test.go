@@ -1,4 +1,4 @@
-package action_test
+package action
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/action"
 )
 
 func TestMisspelt(t *testing.T) {
@@ -23,7 +22,7 @@ func TestMisspelt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tool := v1.NewObject(v1.KindTool).(*v1.Tool)
 			tool.Spec.InputSchema = json.RawMessage(tt.schema)
-			got := strings.Join(action.Misspelt(tool, json.RawMessage(tt.args)), "\n")
+			got := strings.Join(misspelt(tool, json.RawMessage(tt.args)), "\n")
 			if tt.want == "" && got != "" || !strings.HasSuffix(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

@@ -3,7 +3,6 @@ package action
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,12 +18,14 @@ import (
 // Run runs a prompt with a model that calls its tools, or resumes such a run.
 type Run struct {
 	*Config
-	// Prompt is the name of the prompt, and Vars returns its variables.
-	Prompt string
-	Vars   func(context.Context, *prompt.Prompt) (json.RawMessage, error)
-	// Resume is the ID of a run that was pending approval, instead of Prompt and Vars.
+	// Prompt is the name of the prompt, and Arguments are its variables.
+	Prompt    string
+	Arguments Arguments
+	// Resume is the ID of a run that was pending approval, instead of Prompt and Arguments.
 	Resume string
 	Model  ModelChoice
+	// Asker decides on calls that need approval. Default: the run ends pending.
+	Asker registry.Asker
 	// Selector selects among the tools and prompts that the prompt names. Default: all.
 	Selector string
 	// DryRun builds the first request without sending it.
@@ -32,8 +33,6 @@ type Run struct {
 	// Agent are the options of the run, except the model, the tools, the attachments and the store of pending
 	// runs.
 	Agent agent.Options
-	// Unused is called with the given variables that the prompt does not have.
-	Unused func([]v1.Violation)
 }
 
 // ModelChoice selects a model. A pending run keeps it.
@@ -56,6 +55,8 @@ type Ran struct {
 // Run runs the prompt. Once the run has begun, there is a result with an ID even beside an error.
 func (r *Run) Run(ctx context.Context) (ran *Ran, err error) {
 	switch {
+	case r.Resume != "" && (r.Prompt != "" || len(r.Arguments.Flags) > 0 || r.Arguments.File != ""):
+		return nil, usagef("--resume goes on with a run that has its prompt and variables: give neither")
 	case r.DryRun && r.Resume != "":
 		return nil, usagef("--dry-run needs NAME, and cannot be used with --resume")
 	case r.Agent.MaxHops < 1:
@@ -71,6 +72,9 @@ func (r *Run) Run(ctx context.Context) (ran *Ran, err error) {
 		if o.Only, err = Labeled(r.Selector); err != nil {
 			return nil, err
 		}
+	}
+	if r.Asker != nil {
+		ctx = registry.WithAsker(ctx, r.Asker)
 	}
 	err = r.within(ctx, func(w *Workspace) (err error) {
 		states := r.states(w.Store, r.Model)
@@ -98,11 +102,11 @@ func (r *Run) play(ctx context.Context, w *Workspace, o agent.Options, ran *Ran)
 	if err != nil {
 		return w.OtherKind(v1.KindPrompt, r.Namespace, r.Prompt, err)
 	}
-	p, err := CompilePrompt(it)
+	p, err := compilePrompt(it)
 	if err != nil {
 		return err
 	}
-	vars, err := r.Vars(ctx, p)
+	vars, err := r.Arguments.vars(r.Config, p)
 	if err != nil {
 		return err
 	}
@@ -116,9 +120,7 @@ func (r *Run) play(ctx context.Context, w *Workspace, o agent.Options, ran *Ran)
 		ran.Request = &req
 		return err
 	}
-	if r.Unused != nil {
-		r.Unused(p.Unused(vars))
-	}
+	r.warnUnused(p.Unused(vars), nil)
 	ran.Result, err = agent.Run(ctx, w.Registry, p, vars, o)
 	if invalid := (*v1.ValidationError)(nil); errors.As(err, &invalid) && len(ran.Hops) == 0 {
 		err = fmt.Errorf("prompt %q: %w", p.Object().Metadata.Name, err)
@@ -133,8 +135,8 @@ func (nobody) Generate(context.Context, agent.Request, func(agent.Delta)) (agent
 	return agent.Reply{}, errors.New("a dry run asks no model")
 }
 
-// CompilePrompt compiles a prompt of a registry. The error lists why the prompt cannot be used.
-func CompilePrompt(it registry.Item) (*prompt.Prompt, error) {
+// compilePrompt compiles a prompt of a registry. The error lists why the prompt cannot be used.
+func compilePrompt(it registry.Item) (*prompt.Prompt, error) {
 	m := it.Object.(*v1.Prompt)
 	if len(it.Reasons) > 0 {
 		return nil, fmt.Errorf("prompt %q: %w", m.Metadata.Name, v1.NewValidationError(v1.ManifestInvalid, "", it.Reasons))

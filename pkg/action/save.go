@@ -13,11 +13,11 @@ import (
 	"toolctl.dev/toolctl/pkg/executors"
 )
 
-// SaveDir is a folder for the binary parts of results. Their names cannot lead out of the folder.
-type SaveDir struct{ root *os.Root }
+// saveDir is a folder for the binary parts of results. Their names cannot lead out of the folder.
+type saveDir struct{ root *os.Root }
 
-// OpenSaveDir creates the folder before the call, so that a result that cannot be saved is not produced.
-func OpenSaveDir(path string) (*SaveDir, error) {
+// openSaveDir creates the folder before the call, so that a result that cannot be saved is not produced.
+func openSaveDir(path string) (*saveDir, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, usagef("--save: %w", err)
 	}
@@ -25,11 +25,10 @@ func OpenSaveDir(path string) (*SaveDir, error) {
 	if err != nil {
 		return nil, usagef("--save: %w", err)
 	}
-	return &SaveDir{dir}, nil
+	return &saveDir{dir}, nil
 }
 
-// Close closes the folder.
-func (d *SaveDir) Close() error { return d.root.Close() }
+func (d *saveDir) Close() error { return d.root.Close() }
 
 // SavedPart is a file that was written.
 type SavedPart struct {
@@ -37,8 +36,8 @@ type SavedPart struct {
 	Bytes           int
 }
 
-// Save writes the binary parts of a result to new files.
-func (d *SaveDir) Save(res v1.Result) (saved []SavedPart, err error) {
+// save writes the binary parts of a result to new files.
+func (d *saveDir) save(res v1.Result) (saved []SavedPart, err error) {
 	for _, p := range res.Parts {
 		data, mediaType, name := p.Data, p.MIMEType, p.Name
 		if r := p.Resource; r != nil && r.Blob != "" {

@@ -1,8 +1,6 @@
 package action_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,7 +10,6 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/agent"
-	"toolctl.dev/toolctl/pkg/prompt"
 )
 
 const played = `apiVersion: toolctl.dev/v1
@@ -126,8 +123,7 @@ func TestRunThatWaits(t *testing.T) {
 	dir, c := playable(t)
 	c.DSN = filepath.Join(dir, "state.db")
 	run := func(change func(*action.Run)) (*action.Ran, error) {
-		r := &action.Run{Config: c, Prompt: "ask", Model: action.ModelChoice{Script: "model.yaml"}, Agent: agent.Options{MaxHops: 5, Parallel: 1},
-			Vars: func(context.Context, *prompt.Prompt) (json.RawMessage, error) { return json.RawMessage("{}"), nil }}
+		r := &action.Run{Config: c, Prompt: "ask", Model: action.ModelChoice{Script: "model.yaml"}, Agent: agent.Options{MaxHops: 5, Parallel: 1}}
 		change(r)
 		return r.Run(t.Context())
 	}
@@ -155,7 +151,7 @@ func TestRunThatWaits(t *testing.T) {
 		func(r *action.Run) { r.Model = action.ModelChoice{Provider: "opneai"} },
 		func(r *action.Run) { r.Model.Provider = "openai" },
 		func(r *action.Run) { r.Agent.MaxHops = 0 },
-		func(r *action.Run) { r.DryRun, r.Resume = true, waiting.ID },
+		func(r *action.Run) { r.DryRun, r.Prompt, r.Resume = true, "", waiting.ID },
 	} {
 		if _, err := run(change); !errors.As(err, new(*action.UsageError)) {
 			t.Errorf("got %v, want wrong usage", err)

@@ -1,0 +1,133 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+// Call calls one tool, or says what a call would do.
+type Call struct {
+	*Config
+	// Call names the tool and who calls it. Its Args and its Namespace are those of Arguments and of the Config.
+	v1.Call
+	Arguments Arguments
+	// Save is a folder for the binary parts of the result. Default: they are not saved.
+	Save string
+	// Asker decides on calls that need approval. Default: they are pending.
+	Asker registry.Asker
+}
+
+// Called is the result of a [Call].
+type Called struct {
+	v1.Result
+	// Saved are the files that were written.
+	Saved []SavedPart
+	// Stored says that there is a store, which keeps a call that is pending.
+	Stored bool
+}
+
+// Run makes the call. The result is there beside an error too, once the tool was found.
+func (c *Call) Run(ctx context.Context) (called *Called, err error) {
+	if c.Timeout < 0 {
+		return nil, usagef("--timeout %s: expected a time above 0", c.Timeout)
+	}
+	err = c.prepared(ctx, func(w *Workspace, call v1.Call) error {
+		if c.Asker != nil {
+			ctx = registry.WithAsker(ctx, c.Asker)
+		}
+		var dir *saveDir
+		if c.Save != "" {
+			if dir, err = openSaveDir(c.Save); err != nil {
+				return err
+			}
+			defer dir.Close()
+		}
+		called = &Called{Stored: w.Store != nil}
+		called.Result, err = w.Registry.Execute(ctx, call)
+		if dir != nil && err == nil && called.Status == v1.StatusComplete {
+			called.Saved, err = dir.save(called.Result)
+		}
+		return err
+	})
+	return called, err
+}
+
+// Plan says what the call would do, and makes no call.
+func (c *Call) Plan(ctx context.Context) (plan registry.Plan, err error) {
+	err = c.prepared(ctx, func(w *Workspace, call v1.Call) error {
+		plan, err = w.Registry.Plan(ctx, call)
+		return err
+	})
+	return plan, err
+}
+
+// Explain says what the policies make of the call, which is not made. Without any argument, none is checked.
+func (c *Call) Explain(ctx context.Context) (ex policy.Explanation, err error) {
+	err = c.prepared(ctx, func(w *Workspace, call v1.Call) error {
+		if len(c.Arguments.Flags) == 0 && c.Arguments.File == "" {
+			call.Args = nil
+		}
+		ex, err = w.Registry.ExplainPolicy(ctx, call)
+		return err
+	})
+	return ex, err
+}
+
+// prepared opens the workspace, and finds the tool of the call and its arguments.
+func (c *Call) prepared(ctx context.Context, do func(*Workspace, v1.Call) error) error {
+	args, pairs, err := c.Arguments.Object(c.Config)
+	if err != nil {
+		return err
+	}
+	call := c.Call
+	call.Args, call.Namespace = args, c.Config.Namespace
+	return c.within(ctx, func(w *Workspace) error {
+		call.Tool = toolName(w.Registry, call.Tool)
+		named := call.Tool
+		call, err := w.Find(ctx, call)
+		if err != nil {
+			return w.OtherKind(v1.KindTool, c.Config.Namespace, named, err)
+		}
+		if it, err := w.Registry.Lookup(call.Namespace, call.Tool); err == nil {
+			if call.Args, err = nestedArgs(it.Tool(), call.Args, pairs); err != nil {
+				return err
+			}
+			c.warn(misspelt(it.Tool(), call.Args)...)
+		}
+		return w.OtherKind(v1.KindTool, c.Config.Namespace, named, unwritten(do(w, call), pairs))
+	}, func(g *gateway.Options) {
+		if len(c.Files) == 0 {
+			g.Source = gateway.StoredTool(g.Store, c.Config.Namespace, c.Tool)
+		}
+	})
+}
+
+// unwritten adds to an error of arguments how the one that was given as a text is written.
+func unwritten(err error, pairs map[string]json.RawMessage) error {
+	if invalid, ok := errors.AsType[*v1.ValidationError](err); ok && invalid.Type == v1.ArgsInvalid {
+		if how := howWritten(invalid, pairs); how != "" {
+			return fmt.Errorf("%w: %s", err, how)
+		}
+	}
+	return err
+}
+
+// toolName takes tool/NAME too, which 'toolctl list' prints, unless a namespace has the name of the kind.
+func toolName(reg *registry.Registry, name string) string {
+	word, rest, ok := strings.Cut(name, "/")
+	if kind, known := v1.ParseKind(word); !ok || !known || kind != v1.KindTool {
+		return name
+	}
+	if p, err := reg.List(registry.Query{Namespace: word, Limit: 1}); err != nil || p.Total > 0 {
+		return name
+	}
+	return rest
+}
