@@ -83,7 +83,7 @@ func (a *app) pendingText(stored bool, p *v1.PendingToolInfo) string {
 	return text + "\n  then repeat the call (from another session, add --approval " + p.ID + ")"
 }
 
-// shellWord writes a word for a shell.
+// shellWord quotes a word for a shell.
 func shellWord(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,") == "" {
 		return s

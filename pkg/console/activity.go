@@ -16,7 +16,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// history returns the calls of the last day that the audit has.
+// history returns the calls of the last day from the audit log.
 func (c *Console) history(ctx context.Context) []v1.AuditRecord {
 	const day = 24 * time.Hour
 	lines, err := c.gateway.AuditLines(ctx, store.AuditFilter{Since: c.opts.Now().Add(-day), Settled: true, Limit: maxEvents})
@@ -28,10 +28,10 @@ func (c *Console) history(ctx context.Context) []v1.AuditRecord {
 	})
 }
 
-// callFilter chooses calls.
+// callFilter selects calls.
 type callFilter struct{ Tool, Principal, Session, Status string }
 
-// Statuses by which calls are narrowed, besides those of results.
+// statusRefused is the filter for refused calls, beside the statuses of results.
 const statusRefused = "refused"
 
 func readCallFilter(r *http.Request) callFilter {
@@ -48,20 +48,20 @@ func (f callFilter) fits(e *event) bool {
 	return status && has(e.Namespace+"/"+e.Tool, f.Tool) && has(e.Principal, f.Principal) && has(e.Session, f.Session)
 }
 
-// Bounds of what a page and an answer of the API look at.
+// Limits of pages and API responses.
 const (
 	maxRows  = 200
 	maxLines = 1000
 )
 
-// sessionRow is a conversation, by what is remembered of its calls.
+// sessionRow summarizes the recent calls of a session.
 type sessionRow struct {
 	Session, Principal string
 	Calls, Failed      int
 	Last               time.Time
 }
 
-// sessionsOf returns the sessions of calls, those of the newest calls first.
+// sessionsOf returns the sessions of calls, the one with the newest call first.
 func sessionsOf(all []event) []sessionRow {
 	var rows []sessionRow
 	at := map[[2]string]int{}
@@ -84,7 +84,7 @@ func sessionsOf(all []event) []sessionRow {
 	return rows
 }
 
-// activityPage is the calls that are remembered, the newest first, and what follows from them.
+// activityPage shows the recent calls, the newest first, with charts, budgets and sessions.
 type activityPage struct {
 	listPage[callView]
 	Chart    *chart
@@ -138,17 +138,17 @@ func (c *Console) activity(r *request) error {
 	return nil
 }
 
-// budgetRow is a limit of a policy, and how much of it is used.
+// budgetRow is a limit of a policy and its use.
 type budgetRow struct {
 	Principal, Tool string
 	policy.Verdict
 }
 
-// maxBudgetTools is how many of the tools that were called last, by each principal, are asked for their limits.
+// maxBudgetTools limits the recently called tools whose limits are shown.
 const maxBudgetTools = 40
 
-// budgets returns the limits that hold for the tools of some calls: as they are for the person
-// who looks, and for an operator as they are for those who called.
+// budgets returns the limits of the tools of some calls: those of the person, and for an operator those of
+// the callers.
 func (c *Console) budgets(r *request, rows []event) []budgetRow {
 	type holds struct{ principal, policy, rule string }
 	var all []budgetRow
@@ -167,7 +167,7 @@ func (c *Console) budgets(r *request, rows []event) []budgetRow {
 		}
 		asked[key] = true
 		ex, err := view.Explain(r.Context(), v1.Call{Tool: name, Session: session})
-		if err != nil { // it is gone, or hidden
+		if err != nil { // the tool is removed, or hidden
 			continue
 		}
 		for _, v := range ex.Verdicts {
@@ -197,7 +197,7 @@ func (c *Console) call(r *request) error {
 	return nil
 }
 
-// row is what a page is told of a call as it happens.
+// row is the event about a finished call.
 type row struct {
 	Number    int64     `json:"number"`
 	ID        string    `json:"id"`
@@ -219,14 +219,15 @@ func rowOfEvent(e *event) row {
 	return r
 }
 
-// events tells a page of calls as they happen, the newest of those that come at once, and of how many wait for approval (HTML, 9.2).
+// events streams new calls and the number of pending approvals to a page as server-sent events (HTML, 9.2). When
+// many calls end at once, it sends the newest.
 func (c *Console) events(r *request) error {
 	w, stop, err := c.feed.watch(r.principal)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	ctx, end := r.lasting(r.Context()) // who signed out, or whose token is taken no longer, is told no more
+	ctx, end := r.lasting(r.Context()) // the stream ends when the person signs out or the token is revoked
 	defer end()
 	f, sees := readCallFilter(r.Request), c.seeing(r)
 	calls := r.URL.Query().Get("calls") != ""
@@ -242,14 +243,14 @@ func (c *Console) events(r *request) error {
 		_, err = fmt.Fprintf(r.out, "event: %s\ndata: %s\n\n", name, data)
 		return err == nil && (name == "call" || out.Flush() == nil)
 	}
-	// What a page is told is bounded, however many calls there are.
+	// The rate of events is limited, however many calls there are.
 	const (
 		pause    = 100 * time.Millisecond
 		mostRows = 30
 	)
 	rest := time.NewTimer(0)
 	defer rest.Stop()
-	var news chan event // nil while the page is not told of calls
+	var news chan event // nil during a pause
 	const alive = 15 * time.Second
 	beat := time.NewTicker(alive)
 	defer beat.Stop()
@@ -287,7 +288,7 @@ func (c *Console) events(r *request) error {
 		case all := <-w.waiting:
 			ok = send("waiting", c.waitingFor(all, r.person))
 		case <-beat.C:
-			if _, err := c.who(r.Request); err != nil { // what an issuer takes back is not told of
+			if _, err := c.who(r.Request); err != nil { // issuers do not report revoked tokens, so check again
 				return nil
 			}
 			ok = send("alive", nil)
@@ -298,15 +299,15 @@ func (c *Console) events(r *request) error {
 	}
 }
 
-// auditPage is the audit and what a check of it found.
+// auditPage shows the audit log and the result of a check.
 type auditPage struct {
 	listPage[v1.AuditRecord]
 	Kept  bool
-	More  bool // there are earlier ones
+	More  bool // the log has earlier records
 	Check *auditCheck
 }
 
-// auditCheck is what a check of the chain found.
+// auditCheck is the result of a check of the chain.
 type auditCheck struct {
 	Lines  int64  `json:"lines"`
 	Pruned int64  `json:"pruned,omitempty"`
@@ -330,7 +331,7 @@ func (c *Console) verifyAudit(ctx context.Context) (*auditCheck, error) {
 	return check, nil
 }
 
-// audit shows the end of the audit, and for a POST what a check of all of it found.
+// audit shows the end of the audit log; a POST also checks the whole chain.
 func (c *Console) audit(r *request) error {
 	p := auditPage{Kept: c.gateway.Store() != nil}
 	var err error
@@ -342,7 +343,7 @@ func (c *Console) audit(r *request) error {
 	sees, filter := c.seeing(r), store.AuditFilter{Limit: maxLines + 1, Settled: true}
 	operates := c.operates(r.person)
 	if !operates {
-		filter.Principal = r.principal // as a pattern: sees has the last word
+		filter.Principal = r.principal // a pattern, so sees filters again below
 	}
 	lines, err := c.gateway.AuditLines(r.Context(), filter)
 	if err != nil {
@@ -383,7 +384,7 @@ func (c *Console) audit(r *request) error {
 	return nil
 }
 
-// auditDetails says who decided on a call, why, and what went wrong.
+// auditDetails returns who decided on a call and why, and the type of its error.
 func auditDetails(l *v1.AuditRecord) string {
 	var parts []string
 	if a := l.Approval; a != nil {

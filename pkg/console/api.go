@@ -12,19 +12,19 @@ import (
 	"toolctl.dev/toolctl/pkg/admission"
 )
 
-// openAPI answers with the description of the JSON API.
+// openAPI serves the OpenAPI document of the JSON API.
 func (c *Console) openAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(c.files["openapi.json"]) // the client is gone
 }
 
-// apiRoute is a request that the API answers.
+// apiRoute is an endpoint of the API.
 type apiRoute struct {
 	pattern string
 	answer  func(*request) (any, error)
 }
 
-// apiTable are the requests that the API answers, as a list for the reason of pageRoutes.
+// apiTable returns the endpoints of the API.
 func (c *Console) apiTable() []apiRoute {
 	return []apiRoute{
 		{"GET /api/tools", c.apiTools},
@@ -51,7 +51,7 @@ func (c *Console) apiTable() []apiRoute {
 	}
 }
 
-// answerAPI answers a request to the API.
+// answerAPI handles a request to the API.
 func (c *Console) answerAPI(r *request, h func(*request) (any, error)) {
 	w := r.out
 	v, err := h(r)
@@ -73,7 +73,7 @@ func (c *Console) answerAPI(r *request, h func(*request) (any, error)) {
 	writeAPI(w, http.StatusOK, v)
 }
 
-// apiProblem is what the API answers when it cannot do what it was asked.
+// apiProblem is the body of an error response of the API.
 type apiProblem struct {
 	Error *v1.ResultError `json:"error"`
 }
@@ -88,7 +88,7 @@ func writeAPI(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(append(raw, '\n')) // the client is gone
 }
 
-// list is what the API answers for many things.
+// list is the body of an API response with several items.
 type list struct {
 	Items any `json:"items"`
 	Total int `json:"total"`
@@ -120,7 +120,7 @@ func (c *Console) apiTool(r *request) (any, error) {
 	return toolAnswer{rowOf(r.view, it), shown, it.Reasons, c.originOf(r, it)}, nil
 }
 
-// toolAnswer is one tool.
+// toolAnswer is the API response for a tool.
 type toolAnswer struct {
 	toolRow
 	Tool    *v1.Tool       `json:"tool"`
@@ -146,7 +146,7 @@ func (r *request) body(v any) error {
 	return nil
 }
 
-// callOf reads the arguments of a call.
+// callOf reads a call from a request.
 func (c *Console) callOf(r *request) (v1.Call, error) {
 	it, err := c.find(r)
 	if err != nil {
@@ -166,8 +166,8 @@ func (c *Console) callOf(r *request) (v1.Call, error) {
 	return v1.Call{Tool: it.FullName, Args: in.Args, Session: in.Session, Approval: in.Approval}, nil
 }
 
-// apiCall makes a call. Its result says whether the tool failed; the status of the answer is
-// about the request.
+// apiCall makes a call. The result says whether the tool failed; the HTTP status is about the
+// request.
 func (c *Console) apiCall(r *request) (any, error) {
 	call, err := c.callOf(r)
 	if err != nil {
@@ -188,7 +188,7 @@ func (c *Console) apiCall(r *request) (any, error) {
 	return answer{status, res}, nil
 }
 
-// answer is an answer with a status of its own.
+// answer is a response with a status other than 200.
 type answer struct {
 	status int
 	body   any

@@ -17,17 +17,17 @@ import (
 	"toolctl.dev/toolctl/internal/argtext"
 )
 
-// waitingCalls are the calls that wait, without their arguments, as the store had them last.
+// waitingCalls caches the pending calls of the store, without their arguments.
 type waitingCalls struct {
-	stale atomic.Bool // one more waits, or one was decided on, here
+	stale atomic.Bool // a call was added or decided on in this process
 
 	mu  sync.Mutex
 	at  time.Time
 	all []v1.PendingCall
 }
 
-// waiting returns the calls that wait for approval, without their arguments, the oldest first.
-// Every page counts them, so the store is asked once a second at most when nothing changed here.
+// waiting returns the pending calls without their arguments, the oldest first. Every page shows their number,
+// so the store is read at most once a second while nothing changes in this process.
 func (c *Console) waiting(ctx context.Context) []v1.PendingCall {
 	w, now := &c.waits, c.opts.Now()
 	w.mu.Lock()
@@ -52,13 +52,13 @@ func (c *Console) waiting(ctx context.Context) []v1.PendingCall {
 	return waits
 }
 
-// changed says that a call begins to wait, or waits no more.
+// changed records that the pending calls changed.
 func (c *Console) changed() {
 	c.waits.stale.Store(true)
 	c.feed.waits()
 }
 
-// waitingView is how many of the calls that wait a person may decide on, and may see.
+// waitingView is the number of pending calls that a person may decide on, and may see.
 type waitingView struct {
 	Decide int `json:"decide"`
 	See    int `json:"see"`
@@ -77,8 +77,8 @@ func (c *Console) waitingFor(all []v1.PendingCall, p person) (v waitingView) {
 	return v
 }
 
-// pending returns the call that waits, or waited, of a page. Who may not see it is told that
-// there is none; who wants to decide on it all the same, why not.
+// pending returns the approval that a page is about. For people who may not see it, it does not exist; those
+// who try to decide on it get the reason why they may not.
 func (c *Console) pending(r *request) (v1.PendingCall, error) {
 	id := r.PathValue("id")
 	p, err := c.gateway.Approvals().Approval(r.Context(), id)
@@ -93,7 +93,7 @@ func (c *Console) pending(r *request) (v1.PendingCall, error) {
 	return v1.PendingCall{}, &v1.NotFoundError{Kind: "Approval", Name: id}
 }
 
-// watchApprovals tells pages when the calls that wait change, those of other processes too.
+// watchApprovals notifies pages of changes of the pending calls, including those of other processes.
 func (c *Console) watchApprovals(ctx context.Context) {
 	const pause = 2 * time.Second
 	tick := time.NewTicker(pause)
@@ -121,8 +121,8 @@ func (c *Console) viewOf(p v1.PendingCall, who person) approvalView {
 	return v
 }
 
-// visible returns the calls that a person may see: those that wait, the oldest first, and those that
-// waited, the newest first.
+// visible returns the approvals that a person may see: pending ones, the oldest first, and past ones,
+// the newest first.
 func (c *Console) visible(r *request) (open, past []approvalView, err error) {
 	all, err := c.gateway.Approvals().ListApprovals(r.Context())
 	sees := c.pendingSight(r.person)
@@ -140,9 +140,9 @@ func (c *Console) visible(r *request) (open, past []approvalView, err error) {
 	return open, past, err
 }
 
-const maxApprovals = 100 // in an answer of the API that asks for no other number
+const maxApprovals = 100 // in an API response, unless the request sets a limit
 
-// approvalsPage is the calls that wait, and those that waited.
+// approvalsPage shows pending and past approvals.
 type approvalsPage struct{ Open, Past listPage[approvalView] }
 
 func (c *Console) approvals(r *request) error {
@@ -169,11 +169,11 @@ func (c *Console) approvals(r *request) error {
 	return nil
 }
 
-// decision is the form by which a person decides.
+// decision is the form for a decision.
 type decision struct {
 	approvalView
 	Whole      string // the arguments
-	Edited     string // what the person made of them, or what was approved in their place
+	Edited     string // the arguments as the person edited them, or as they were approved
 	Note       string
 	Problem    string
 	Violations []v1.Violation
@@ -199,7 +199,7 @@ func (c *Console) showApproval(r *request, status int, d decision) {
 	c.show(r, status, "approval", "Approval of "+d.Tool, "approvals", d)
 }
 
-// wholeText is arguments with all that they have, each character as what it is.
+// wholeText returns arguments in full, with every character visible.
 func wholeText(args json.RawMessage) string {
 	text, err := argtext.Whole(args)
 	if err != nil {
@@ -208,10 +208,10 @@ func wholeText(args json.RawMessage) string {
 	return text
 }
 
-// maxNote bounds what is said about a decision, in bytes.
+// maxNote limits the note of a decision, in bytes.
 const maxNote = 500
 
-// decide takes the form of a decision.
+// decide handles the form of a decision.
 func (c *Console) decide(r *request) error {
 	p, err := c.pending(r)
 	if err != nil {
@@ -245,8 +245,8 @@ func (c *Console) decide(r *request) error {
 	return nil
 }
 
-// decideAs enters a decision of the person who sends the request; args that were edited are
-// held to the tool's schema before.
+// decideAs records a decision of the person who sends the request. Edited arguments must match the schema of
+// the tool.
 func (c *Console) decideAs(r *request, p v1.PendingCall, d v1.Decision) (v1.PendingCall, error) {
 	d.By, d.Groups = r.name, r.groups
 	now := c.opts.Now()
@@ -288,7 +288,7 @@ func (c *Console) checkEdited(ctx context.Context, p *v1.PendingCall, args json.
 	}
 	err := c.gateway.CheckEdited(ctx, p, args)
 	if errors.As(err, new(*v1.NotFoundError)) {
-		return nil // the tool is not here; they are checked when it is called
+		return nil // the tool is not served here; the arguments are checked when it is called
 	}
 	return err
 }

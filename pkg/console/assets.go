@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// packed holds the folders templates and static, and openapi.json, compressed: a quarter of
-// their size. TestAssets makes it of them, and fails when it is not what they are.
+// packed holds the folders templates and static, and openapi.json, compressed to a quarter of their size.
+// TestAssets creates it, and fails if it is out of date.
 //
 //go:embed assets.tar.gz
 var packed []byte
@@ -53,7 +53,7 @@ func parse(files map[string][]byte) (*template.Template, error) {
 	return all, nil
 }
 
-// mustAssets returns the files of the build and the templates among them.
+// mustAssets returns the embedded files and the parsed templates.
 func mustAssets() (map[string][]byte, *template.Template) {
 	files, err := unpack(packed)
 	if err != nil {

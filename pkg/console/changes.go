@@ -17,7 +17,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// operates reports whether a person runs the console: sees all, and undoes changes. That is the person at this machine, and of those with tokens whom Options.Operators name.
+// operates reports whether a person is an operator, who sees everything and may undo changes: the person at this
+// machine, and those that Options.Operators names.
 func (c *Console) operates(p person) bool {
 	if p.principal == "" {
 		return true
@@ -29,10 +30,10 @@ func (c *Console) operates(p person) bool {
 
 var errNotOperator = pageError{http.StatusForbidden, "Only console operators can view the details of a change or undo it: name operators with --ui-operator and --ui-operator-group."}
 
-// changing reports whether there is anything that the page of changes could show.
+// changing reports whether the page of changes has something to show.
 func (c *Console) changing() bool { return c.gateway.Store() != nil || c.gateway.Pulled() != nil }
 
-// setView is a set of the store and its revisions, the newest first.
+// setView is a set of the store with its revisions, the newest first.
 type setView struct {
 	Name      string         `json:"name"`
 	Set       string         `json:"set"`
@@ -50,11 +51,11 @@ type revisionView struct {
 	UndoOf  int64          `json:"undo_of,omitempty"`
 	Objects int            `json:"objects"`
 	Changed map[string]int `json:"changed,omitempty"`
-	Href    string         `json:"-"` // of its page
-	Back    string         `json:"-"` // of the page that goes back to it
+	Href    string         `json:"-"` // address of its page
+	Back    string         `json:"-"` // address of the page to undo to it
 }
 
-// viewRevision leaves to operators who applied a revision, and from where.
+// viewRevision shows only operators who applied a revision, and from which source.
 func viewRevision(r *store.Revision, operates bool) revisionView {
 	v := revisionView{Number: r.Number, Time: r.Time, Command: r.Command, Commit: r.Commit, UndoOf: r.UndoOf, Objects: r.Objects, Changed: map[string]int{}}
 	if operates {
@@ -68,11 +69,11 @@ func viewRevision(r *store.Revision, operates bool) revisionView {
 	return v
 }
 
-// changesView is what became of the manifests.
+// changesView is the history of the manifests.
 type changesView struct {
 	Source *source.Status `json:"source,omitempty"`
 	Sets   []setView      `json:"sets"`
-	// Operator says that the person may see what changes consist of, and undo them.
+	// Operator reports whether the person may view change details and undo changes.
 	Operator bool `json:"operator"`
 }
 
@@ -118,7 +119,7 @@ func (c *Console) changes(r *request) error {
 	return nil
 }
 
-// changesPage is what became of the manifests, with the revisions of each set as a list.
+// changesPage shows the history of the manifests, with a list of revisions for each set.
 type changesPage struct {
 	changesView
 	Lists []revisionList
@@ -129,10 +130,10 @@ type revisionList struct {
 	List listPage[revisionView]
 }
 
-// Newest is the number of the set's last revision.
+// Newest returns the number of the last revision of the set.
 func (l revisionList) Newest() int64 { return l.Revisions[0].Number }
 
-// changePage is what one change consists of.
+// changePage shows the details of a change.
 type changePage struct {
 	Title      string         `json:"-"`
 	Revision   *revisionView  `json:"revision,omitempty"`
@@ -142,18 +143,18 @@ type changePage struct {
 	Problem    string         `json:"problem,omitempty"`
 	Report     *diff.Report   `json:"report,omitempty"`
 	Undo       *undoView      `json:"undo,omitempty"`
-	Set1       string         `json:"-"` // the set as one line
+	Set1       string         `json:"-"` // the display name of the set
 	Newest     bool           `json:"-"`
 }
 
-// undoView is an undo that is to be confirmed.
+// undoView is an undo to confirm.
 type undoView struct {
 	From   int64 `json:"from"`
 	To     int64 `json:"to"`
 	Needed bool  `json:"needed"`
 }
 
-// pendingChange is what the source holds and is not served.
+// pendingChange returns the changes of the source that are not served yet.
 func (c *Console) pendingChange(r *request) (changePage, error) {
 	p := changePage{Title: "Pending changes"}
 	if !c.operates(r.person) {
@@ -173,7 +174,7 @@ func (c *Console) pendingChange(r *request) (changePage, error) {
 	return p, err
 }
 
-// revision is what a revision changed of the one before it.
+// revision returns the changes of a revision from the one before it.
 func (c *Console) revision(r *request) (changePage, error) {
 	p := changePage{}
 	if !c.operates(r.person) {
@@ -207,7 +208,7 @@ func setAndRevision(q url.Values) (set string, number int64, err error) {
 	return q.Get("set"), number, nil
 }
 
-// planUndo is what an undo would change.
+// planUndo returns the changes that an undo would make.
 func (c *Console) planUndo(r *request, set string, number int64) (changePage, *rollout.Undo, error) {
 	p := changePage{Set: set, Set1: rollout.Name(set), Title: "Undo"}
 	if !c.operates(r.person) {
@@ -225,13 +226,13 @@ func (c *Console) planUndo(r *request, set string, number int64) (changePage, *r
 	return p, u, nil
 }
 
-// comparing bounds the time of a comparison.
+// comparing limits the time of a comparison.
 func comparing(r *request) (context.Context, context.CancelFunc) {
 	const limit = 30 * time.Second
 	return context.WithTimeoutCause(r.Context(), limit, errors.New("there is too much to compare: use 'toolctl diff'"))
 }
 
-// allRevisions are the revisions of all sets that are kept, by set, the oldest first; none without a store.
+// allRevisions returns the kept revisions of all sets, by set, the oldest first; none without a store.
 func (c *Console) allRevisions(r *request) ([]store.Revision, error) {
 	st := c.gateway.Store()
 	if st == nil {
@@ -240,7 +241,7 @@ func (c *Console) allRevisions(r *request) ([]store.Revision, error) {
 	return st.Revisions(r.Context(), store.RevisionQuery{})
 }
 
-// undo carries out an undo that was looked at: from is the newest revision then.
+// undo carries out a reviewed undo; from is the revision that was the newest at the time of the review.
 func (c *Console) undo(r *request, set string, number, from int64) error {
 	p, u, err := c.planUndo(r, set, number)
 	switch {
@@ -302,7 +303,7 @@ func (c *Console) apiPending(r *request) (any, error) { return c.pendingChange(r
 
 func (c *Console) apiRevision(r *request) (any, error) { return c.revision(r) }
 
-// apiUndo says what an undo would change; with from, the newest revision, it carries it out.
+// apiUndo returns the changes of an undo; given from, the newest revision, it carries the undo out.
 func (c *Console) apiUndo(r *request) (any, error) {
 	var in struct {
 		Set      string `json:"set"`

@@ -10,10 +10,10 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// maxSeries is how many tools are measured.
+// maxSeries limits the number of tools with charts.
 const maxSeries = 2000
 
-// series is the calls of one tool by the minute, for a day; minutes without calls are not there.
+// series counts the calls of a tool per minute, for a day; minutes without calls are left out.
 type series struct{ minutes []minute }
 
 type minute struct {
@@ -42,7 +42,7 @@ func (f *feed) measure(e registry.CallEvent) {
 		s.minutes = append(s.minutes, minute{at: at})
 	}
 	i := len(s.minutes) - 1
-	for i > 0 && s.minutes[i].at > at { // it began before one that ended first
+	for i > 0 && s.minutes[i].at > at { // the call began before one that ended earlier
 		i--
 	}
 	m := &s.minutes[i]
@@ -57,7 +57,7 @@ func (f *feed) measure(e registry.CallEvent) {
 	}
 }
 
-// chart is calls over a time as bars, ready for SVG.
+// chart is a bar chart of calls over time, ready for SVG.
 type chart struct {
 	Label         string
 	Calls, Failed int
@@ -67,11 +67,11 @@ type chart struct {
 	From          time.Time
 }
 
-// bar is the calls of one part of the time.
+// bar is the calls of one interval.
 type bar struct {
 	X, Y, Width, Height   float64
 	FailedY, FailedHeight float64
-	MeanY, MeanHeight     float64 // how long the calls took, on average and at most
+	MeanY, MeanHeight     float64 // average and maximum duration
 	MostY, MostHeight     float64
 	Text                  string
 }
@@ -82,7 +82,7 @@ const (
 	leastScale  = 0.001 // milliseconds
 )
 
-// charts are the last hour and the last day of a tool; nil when it was not called.
+// charts returns the charts of a tool for the last hour and the last day; nil without calls.
 func (f *feed) charts(namespace, name string) (hour, day *chart) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,7 +94,7 @@ func (f *feed) charts(namespace, name string) (hour, day *chart) {
 	return drawn(s.minutes, now, 60, 60, "the last hour"), drawn(s.minutes, now, 24*60, 48, "the last day")
 }
 
-// overall is the calls of the tools that a person sees in the last hour.
+// overall returns the chart of all tools that a person sees, for the last hour.
 func (f *feed) overall(sees func(namespace, name string) bool) *chart {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +108,7 @@ func (f *feed) overall(sees func(namespace, name string) bool) *chart {
 	return drawn(all, now, 60, 60, "the last hour")
 }
 
-// drawn draws the minutes before now as a number of bars; nil when there was no call.
+// drawn returns a chart of the minutes before now; nil without calls.
 func drawn(minutes []minute, now, span int64, bars int, label string) *chart {
 	c := &chart{Label: label, From: time.Unix((now-span)*60, 0)}
 	parts := make([]minute, bars)

@@ -10,13 +10,12 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// collect reads the arguments from a form as it was sent: the other direction of drawForm.
-// The names of its controls begin with v: for a value, n: for how many entries there are, k:
-// for the key of an entry, c: for the branch of a choice, p: for what is there although it may
-// be left out, z: for null and e: for the empty text.
+// collect reads the arguments from a submitted form: it is the reverse of drawForm. The names of the
+// controls begin with v: for a value, n: for the number of entries, k: for the key of an entry, c: for the
+// branch of a choice, p: for an optional value that is present, z: for null and e: for the empty text.
 //
-// action is what a button of the form changes of the arguments: "add NAME", "remove NAME" or "open NAME",
-// where NAME is that of a field. Every other action changes nothing.
+// action is the change that a button of the form makes: "add NAME", "remove NAME" or "open NAME", where NAME
+// is the name of a field. Other actions change nothing.
 func collect(s schema, posted url.Values, action string) any {
 	f := &collector{posted: posted}
 	f.verb, f.target, _ = strings.Cut(action, " ")
@@ -34,7 +33,7 @@ type collector struct {
 	fields       int
 }
 
-// asks reports whether the action is to do that with a field.
+// asks reports whether the action is verb, for a given field.
 func (f *collector) asks(verb, name string) bool { return f.verb == verb && f.target == name }
 
 func (f *collector) value(s schema, name string, required bool, depth int) (any, bool) {
@@ -98,7 +97,7 @@ func (f *collector) value(s schema, name string, required bool, depth int) (any,
 		case isNumber(text):
 			return json.Number(text), true
 		}
-		return text, true // which validation refuses, with the place
+		return text, true // validation reports it with its place
 	}
 	if !f.posted.Has("v:" + name) {
 		return nil, false
@@ -110,10 +109,10 @@ func (f *collector) value(s schema, name string, required bool, depth int) (any,
 	return text, true
 }
 
-// blank is an item that nothing was typed into: the form has it, the arguments do not.
+// blank is an item without input: the form shows it, and the arguments leave it out.
 type blank struct{}
 
-// settled are the arguments of a form: its value without what is blank.
+// settled returns the arguments of a form: its value without blank items.
 func settled(v any) any {
 	switch v := v.(type) {
 	case *object:
@@ -141,7 +140,7 @@ func isNumber(text string) bool {
 	return json.Unmarshal([]byte(text), &n) == nil && !strings.HasPrefix(text, `"`) && text != "null"
 }
 
-// json reads a control that holds JSON. What is not is a text, which validation judges.
+// json reads a control with JSON. Invalid JSON counts as a string, which validation then checks.
 func (f *collector) json(name string) (any, bool) {
 	text := strings.TrimSpace(f.posted.Get("v:" + name))
 	if text == "" {
@@ -164,7 +163,7 @@ func (f *collector) choice(all []schema, name string, depth int) (any, bool) {
 	}
 	v, ok := f.value(all[at], name+"/~c", true, depth+1)
 	if !ok && slices.Contains(all[at].types(), "object") {
-		return newObject(), true // the branch was chosen just now
+		return newObject(), true // the branch has just been chosen
 	}
 	if !ok && slices.Contains(all[at].types(), "array") {
 		return []any{}, true
@@ -208,7 +207,7 @@ func (f *collector) object(s schema, name string, depth int) *object {
 	return out
 }
 
-// maxEntries bounds the entries of one list or object of a form.
+// maxEntries limits the entries of a list or an object in a form.
 const maxEntries = 500
 
 func (f *collector) count(name string) int {
@@ -216,7 +215,7 @@ func (f *collector) count(name string) int {
 	return max(0, min(n, maxEntries))
 }
 
-// begin is the value with which a whole form begins.
+// begin returns the initial value of a form.
 func begin(s schema) *object {
 	if o, ok := initial(s.again(), 0).(*object); ok {
 		return o
@@ -224,8 +223,8 @@ func begin(s schema) *object {
 	return newObject()
 }
 
-// initial is the value with which a form begins: the defaults of the schema, the objects that a
-// call needs, and the first item of each list that it needs.
+// initial returns the initial value for a schema: its defaults, the required objects, and the first item of
+// each required list.
 func initial(s schema, depth int) any {
 	if s.at == nil || depth > maxDepth {
 		return blank{}
@@ -262,10 +261,10 @@ func initial(s schema, depth int) any {
 	return blank{}
 }
 
-// maxFirstItems is how deep in the arguments a list begins with an item.
+// maxFirstItems is the depth up to which a list starts with one item.
 const maxFirstItems = 5
 
-// freeKey is a key that an object does not have.
+// freeKey returns a key that an object does not have.
 func freeKey(o *object) string {
 	for n := 1; ; n++ {
 		if k := "key" + strconv.Itoa(n); !o.has(k) {
@@ -274,8 +273,8 @@ func freeKey(o *object) string {
 	}
 }
 
-// place puts violations at their fields, by JSON pointer. It returns the fields that have some, and the
-// violations that have no field. A property that is missing is told at its own field when the form has it.
+// place assigns violations to their fields by JSON Pointer. It returns the fields with violations, and the
+// violations without a field. A missing property is reported at its own field if the form has one.
 func place(root *field, violations []v1.Violation) (wrong []*field, left []v1.Violation) {
 	by := map[string]*field{}
 	root.each(func(f *field) { by[f.Pointer] = f }) // the innermost of a choice

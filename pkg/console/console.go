@@ -21,34 +21,35 @@ import (
 
 // Options configure a [Console]; the zero value works.
 type Options struct {
-	// Login names the person at this machine, who comes by the link of [Console.Link]. Default:
-	// "the console".
+	// Login is the name of the person at this machine, who signs in by the link of [Console.Link].
+	// Default: "the console".
 	Login string
-	// Webhook is told of calls that begin to wait for approval. Default: nobody is.
+	// Webhook receives a message for each call that starts to wait for approval. Default: none.
 	Webhook *Webhook
-	// URL is the address by which people know the console, for links in messages, such as
+	// URL is the public address of the console, for links in messages, such as
 	// "https://tools.example.com/ui/". Default: set by [Console.Listening].
 	URL string
-	// Operators are those who see everybody's calls and all else, and undo changes of the manifests, besides
-	// the person at this machine. Principals and Groups are as in a policy's approvers. Default: nobody.
+	// Operators may see everything, including the calls of others, and may undo changes of manifests; so
+	// may the person at this machine. Principals and Groups work as in the approvers of a policy.
+	// Default: no one else.
 	Operators v1.Approvers
-	// TestReport is the file in which 'toolctl test' leaves its report: as the package pkg/scenario/report writes it. Default: none.
+	// TestReport is the file to which 'toolctl test' writes its report. Default: none.
 	TestReport string
 	// MeterProvider counts requests, sessions and streams. Default: nothing is counted.
 	MeterProvider metric.MeterProvider
-	// Logger is told what went wrong. Default: nothing is logged.
+	// Logger receives errors. Default: nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// Console is web pages over a gateway. Its methods may be called by many goroutines at once.
+// Console serves the web pages of a gateway. Its methods are safe for concurrent use.
 type Console struct {
 	opts     Options
 	feed     *feed
 	sessions *sessions
 	waits    waitingCalls
-	name     string            // of this machine, for the person at it: no other program of it knows the name
+	name     string            // host name for the person at this machine: no other program knows it
 	hook     *sender           // nil without a webhook
 	files    map[string][]byte // of the build, by path
 	pages    *template.Template
@@ -63,8 +64,8 @@ type Console struct {
 	tasks   sync.WaitGroup
 }
 
-// New returns a console without a gateway. Its Called and Waits are for the options of the
-// gateway that it is attached to.
+// New returns a console without a gateway. Pass its Called and Waits methods in the options of the
+// gateway to attach it to.
 func New(o Options) *Console {
 	o.Login = cmp.Or(o.Login, "the console")
 	if o.Logger == nil {
@@ -78,10 +79,10 @@ func New(o Options) *Console {
 	return c
 }
 
-// Called takes a call that is over, and never waits: see gateway.Options.OnCall.
+// Called records a finished call and never blocks: see gateway.Options.OnCall.
 func (c *Console) Called(e registry.CallEvent) { c.feed.called(e) }
 
-// Waits takes a call that begins to wait for approval: see gateway.Options.OnPending.
+// Waits records a call that starts to wait for approval: see gateway.Options.OnPending.
 func (c *Console) Waits(p v1.PendingCall) {
 	c.changed()
 	if c.hook != nil {
@@ -89,8 +90,8 @@ func (c *Console) Waits(p v1.PendingCall) {
 	}
 }
 
-// Attach serves the console under /ui/ of a gateway, beside /mcp. It must come before the
-// gateway serves anything.
+// Attach serves the console under /ui/ of a gateway, beside /mcp. Call it before the gateway serves
+// requests.
 func (c *Console) Attach(g *gateway.Gateway) {
 	c.gateway = g
 	ctx, cancel := context.WithCancel(context.Background())
@@ -112,8 +113,8 @@ func (c *Console) Attach(g *gateway.Gateway) {
 	})
 }
 
-// Listening says at which address the console is reached, such as "http://127.0.0.1:8080/ui/",
-// unless Options.URL names another.
+// Listening sets the address of the console, such as "http://127.0.0.1:8080/ui/", unless Options.URL
+// is set.
 func (c *Console) Listening(url string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +124,7 @@ func (c *Console) Listening(url string) {
 	}
 }
 
-// link is the address of a page.
+// link returns the address of a page; empty if the address of the console is unknown.
 func (c *Console) link(page string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +134,7 @@ func (c *Console) link(page string) string {
 	return strings.TrimSuffix(c.url, "/") + "/" + page
 }
 
-// Close ends what runs in the background and waits for it. Requests end with the gateway.
+// Close stops the background work and waits for it. Requests end with the gateway.
 func (c *Console) Close() error {
 	if c.cancel != nil {
 		c.cancel()
@@ -142,13 +143,13 @@ func (c *Console) Close() error {
 	return nil
 }
 
-// pageRoute is a page, or what a form of one is sent to.
+// pageRoute is a page, or the target of a form on a page.
 type pageRoute struct {
 	pattern string
 	show    func(*request) error
 }
 
-// pageRoutes are the pages. They are a list so that what serves one is compiled once.
+// pageRoutes returns the pages of the console.
 func (c *Console) pageRoutes() []pageRoute {
 	return []pageRoute{
 		{"GET /{$}", c.tools},

@@ -13,11 +13,11 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// copyText is a call in a form that can be pasted elsewhere.
+// copyText is a call in a format to paste elsewhere.
 type copyText struct{ Name, Text string }
 
-// copies writes a call, and what came back, as others take it. What goes to a file is masked as
-// 'toolctl record' masks it.
+// copies returns a call and its result in several formats. Formats for files are masked as in
+// 'toolctl record'.
 func copies(tool *v1.Tool, fullName string, given json.RawMessage, res *v1.Result, mcp string, token bool) []copyText {
 	_, name, _ := strings.Cut(fullName, "/")
 	out := []copyText{
@@ -66,7 +66,7 @@ func yamlText(v any) string {
 	return string(b)
 }
 
-// curl is the call as a request of MCP 2026-07-28, which needs no session.
+// curl returns the call as a curl command for MCP 2026-07-28, which needs no session.
 func curl(name string, args json.RawMessage, mcp string, token bool) string {
 	const version = "2026-07-28"
 	body, err := json.Marshal(map[string]any{
@@ -87,7 +87,7 @@ func curl(name string, args json.RawMessage, mcp string, token bool) string {
 		shellWord(mcp), signed, version, shellWord("Mcp-Name: "+name), shellWord(string(body)))
 }
 
-// shellWord writes a word for a shell.
+// shellWord quotes a word for a shell.
 func shellWord(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,") == "" {
 		return s

@@ -1,5 +1,5 @@
-// Package console is web pages over a gateway: its tools and forms to try them, the calls
-// that wait for approval, the calls that happen, and a JSON API for all of that.
+// Package console serves a web console for a gateway: its tools with forms to call them, pending
+// approvals, recent calls, and a JSON API for all of these.
 //
 //	c := console.New(console.Options{Login: "ann"})
 //	o := gateway.Options{Source: source, OnCall: c.Called, OnPending: c.Waits}
@@ -11,16 +11,15 @@
 //
 // # Who sees what
 //
-// Where /mcp asks for tokens, a person signs in with one, and is its principal from then on:
-// policies that match principals decide what is seen, tried and approved. Everybody sees their own
-// calls, Options.Operators all. Elsewhere the one
-// way in is the link of [Console.Link], which works once and stands for the person at this
-// machine: what that person calls has no principal, as on a command line, and what that
-// person decides has the name Options.Login.
+// If /mcp requires tokens, people sign in with one and act as its principal: policies that match
+// principals decide what they see, call and approve. People see their own calls, and
+// Options.Operators see all calls. Otherwise the only way in is the link of [Console.Link], which works
+// once and stands for the person at this machine: calls of that person have no principal, as on a
+// command line, and decisions of that person carry the name Options.Login.
 //
 // # Scripts
 //
-// The pages are made on the server and work without JavaScript, but for what is updated by
-// itself. The policy for scripts lets those of this package run and no other, and every text
-// of a tool or a model is written as text.
+// The server renders the pages, which work without JavaScript except for live updates. The content
+// security policy allows only the scripts of this package, and text from tools and models is
+// always escaped.
 package console

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// schemaDoc is a schema as people read it.
+// schemaDoc is a schema as documentation.
 type schemaDoc struct {
 	Rows []schemaRow
 	Text string // the schema itself
-	More bool   // there are more rows than are shown
+	More bool   // some rows are not shown
 }
 
 // schemaRow is one property.
@@ -72,7 +72,7 @@ func (d *schemaDoc) describe(s schema, prefix string, depth int) {
 	}
 }
 
-// titled is the title and the description of a schema, once when they are the same.
+// titled returns the title and the description of a schema, only once if they are equal.
 func titled(s schema) string {
 	if s.text("title") == s.text("description") {
 		return s.text("title")
@@ -133,7 +133,7 @@ func notes(s schema) string {
 	return strings.Join(parts, "; ")
 }
 
-// writeJSON writes JSON with an indent, and every digit and key in its place.
+// writeJSON writes JSON with indentation, and keeps the digits of numbers and the order of keys.
 func writeJSON(out *strings.Builder, raw []byte) {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {

@@ -10,10 +10,10 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// maxSignIn is the largest form of those who have not signed in, in bytes: it has a token.
+// maxSignIn limits the sign-in form, which holds a token, in bytes.
 const maxSignIn = 16 << 10
 
-// entrances are the routes of the console, each behind the limits of the server.
+// entrances returns the routes of the console, each behind the limits of the server.
 func (c *Console) entrances() []admission.Route {
 	all := []admission.Route{
 		open("GET /static/{file}", c.staticFile),
@@ -58,7 +58,7 @@ func route(pattern string, enter func(*http.Request) admission.Entry) admission.
 	}}
 }
 
-// open is a route for those who have not signed in.
+// open returns a route that needs no sign-in.
 func open(pattern string, h http.HandlerFunc) admission.Route {
 	one := route(pattern, admission.Open(h))
 	if strings.HasPrefix(pattern, http.MethodPost) {
@@ -67,7 +67,7 @@ func open(pattern string, h http.HandlerFunc) admission.Route {
 	return one
 }
 
-// forPeople is a route for those who signed in.
+// forPeople returns a route for people who are signed in.
 func (c *Console) forPeople(pattern string, refuse func(http.ResponseWriter, *http.Request, error), answer func(*request)) admission.Route {
 	return route(pattern, func(r *http.Request) admission.Entry {
 		p, err := c.who(r)
@@ -80,12 +80,12 @@ func (c *Console) forPeople(pattern string, refuse func(http.ResponseWriter, *ht
 	})
 }
 
-// page is a route for people who signed in.
+// page returns the route of a page.
 func (c *Console) page(pattern string, show func(*request) error) admission.Route {
 	return c.forPeople(pattern, c.notSignedIn, func(r *request) { c.showPage(r, show) })
 }
 
-// api is a route for people who signed in, and for programs with a bearer token. It answers with JSON.
+// api returns the route of an API endpoint, which also accepts bearer tokens and responds with JSON.
 func (c *Console) api(pattern string, answer func(*request) (any, error)) admission.Route {
 	one := c.forPeople(pattern, refuseAPI, func(r *request) { c.answerAPI(r, answer) })
 	one.Refuse = func(w http.ResponseWriter, _ *http.Request, status int, text string) {
@@ -94,13 +94,13 @@ func (c *Console) api(pattern string, answer func(*request) (any, error)) admiss
 	return one
 }
 
-// refusedTypes are the types of the errors of requests that were not admitted.
+// refusedTypes are the error types of requests that were not admitted.
 var refusedTypes = map[int]string{
 	http.StatusBadRequest: "invalid_request", http.StatusRequestTimeout: "request_timeout", http.StatusRequestEntityTooLarge: "request_too_large",
 	http.StatusTooManyRequests: "rate_limited", http.StatusServiceUnavailable: "unavailable",
 }
 
-// callerOf is whom the requests of a person are counted for.
+// callerOf returns whose limits apply to the requests of a person.
 func callerOf(r *http.Request, p person) admission.Caller {
 	if p.principal == "" { // the person at this machine
 		return admission.Anonymous(r)
@@ -118,7 +118,7 @@ func (c *Console) notSignedIn(w http.ResponseWriter, r *http.Request, err error)
 	c.askSignIn(w, r, status, text)
 }
 
-// refuseAPI answers a program that has not signed in.
+// refuseAPI responds to an unauthenticated API request.
 func refuseAPI(w http.ResponseWriter, _ *http.Request, err error) {
 	status := http.StatusUnauthorized
 	if refused, ok := errors.AsType[*server.AccessError](err); ok {
@@ -130,11 +130,11 @@ func refuseAPI(w http.ResponseWriter, _ *http.Request, err error) {
 	writeAPI(w, status, apiProblem{Error: &v1.ResultError{Type: "unauthorized", Message: err.Error()}})
 }
 
-// policyOfScripts is the Content-Security-Policy of every answer.
+// policyOfScripts is the Content-Security-Policy of every response.
 const policyOfScripts = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// securityHeaders are the headers that every answer has.
+// securityHeaders returns the headers of every response.
 func securityHeaders() http.Header {
 	h := http.Header{}
 	h.Set("Content-Security-Policy", policyOfScripts)

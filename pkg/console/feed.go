@@ -12,28 +12,28 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// Bounds of what is remembered of calls.
+// Limits of the feed.
 const (
 	maxEvents   = 2000
 	maxWatchers = 200
 	ownWatchers = 0.25 // of maxWatchers, for one principal
-	maxBehind   = 256  // events that wait for one page; more are dropped
-	maxInbox    = 4096 // events that wait to be remembered; more are dropped
+	maxBehind   = 256  // queued events for a page; more are dropped
+	maxInbox    = 4096 // queued events to be stored; more are dropped
 )
 
-// event is one call, with its number in the feed.
+// event is a call with its number in the feed.
 type event struct {
 	registry.CallEvent
 	Number int64 `json:"number"`
 }
 
-// feed remembers the last calls and tells pages of new ones. A call leaves its event in a
-// channel and goes on: when that is full the event is dropped, and no call waits.
+// feed stores the recent calls and sends new ones to pages. Calls put their events in a channel and never
+// wait: if the channel is full, the event is dropped.
 type feed struct {
 	now     func() time.Time
-	pages   *admission.Quota // that are open
+	pages   *admission.Quota // of open pages
 	inbox   chan registry.CallEvent
-	changed chan struct{} // gets a value when the calls that wait may have changed
+	changed chan struct{} // signals that the pending calls may have changed
 	dropped atomic.Int64
 
 	mu       sync.Mutex
@@ -41,7 +41,7 @@ type feed struct {
 	count    int64   // of all events ever; the next one is at count % maxEvents
 	watchers map[*watcher]struct{}
 	stats    map[toolKey]*series
-	pending  string // the ids of the calls that wait, as pages know them
+	pending  string // ids of the pending calls that pages were told last
 }
 
 type toolKey struct{ namespace, name string }
@@ -49,7 +49,7 @@ type toolKey struct{ namespace, name string }
 // watcher is one open page.
 type watcher struct {
 	events  chan event
-	waiting chan []v1.PendingCall // the calls that wait now
+	waiting chan []v1.PendingCall // the pending calls
 }
 
 func newFeed(now func() time.Time) *feed {
@@ -59,7 +59,7 @@ func newFeed(now func() time.Time) *feed {
 	}
 }
 
-// called takes a call that is over.
+// called queues a finished call.
 func (f *feed) called(e registry.CallEvent) {
 	select {
 	case f.inbox <- e:
@@ -68,8 +68,8 @@ func (f *feed) called(e registry.CallEvent) {
 	}
 }
 
-// run remembers what is called until ctx ends. Calls that come at once are taken together, so
-// that many calls do not wake it, nor pages, as often.
+// run stores calls until ctx ends. It takes calls that end together at once, so that many calls wake it, and
+// the pages, less often.
 func (f *feed) run(ctx context.Context) {
 	const pause = 20 * time.Millisecond
 	rest := time.NewTimer(0)
@@ -90,7 +90,7 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// take remembers a call and those that wait behind it.
+// take stores a call and those queued behind it.
 func (f *feed) take(e registry.CallEvent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,7 +99,7 @@ func (f *feed) take(e registry.CallEvent) {
 		for w := range f.watchers {
 			select {
 			case w.events <- one:
-			default: // the page is behind, and is told by the gap in the numbers
+			default: // the page is behind, and sees a gap in the numbers
 			}
 		}
 		if n == 0 {
@@ -109,7 +109,7 @@ func (f *feed) take(e registry.CallEvent) {
 	}
 }
 
-// add remembers an event; the caller holds mu.
+// add stores an event; the caller holds mu.
 func (f *feed) add(e registry.CallEvent) event {
 	f.count++
 	one := event{e, f.count}
@@ -122,7 +122,7 @@ func (f *feed) add(e registry.CallEvent) event {
 	return one
 }
 
-// remember takes calls of before the start, the oldest first.
+// remember stores calls from before the start, the oldest first.
 func (f *feed) remember(lines []v1.AuditRecord) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,7 +131,7 @@ func (f *feed) remember(lines []v1.AuditRecord) {
 	}
 }
 
-// last returns the newest events that fit, the newest first, and how many fit in all.
+// last returns at most most matching events, the newest first, and the number of all matching events.
 func (f *feed) last(most int, fits func(*event) bool) (out []event, all int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -147,8 +147,8 @@ func (f *feed) last(most int, fits func(*event) bool) (out []event, all int) {
 	return out, all
 }
 
-// watch tells a page of a principal of events from now on, until stop is called. The error says that
-// too many pages are open.
+// watch sends new events to a page of a principal until stop is called. The error says that too many
+// pages are open.
 func (f *feed) watch(principal string) (w *watcher, stop func(), err error) {
 	if err := f.pages.Take(principal); err != nil {
 		return nil, nil, &admission.RefusedError{Err: err}
@@ -165,14 +165,14 @@ func (f *feed) watch(principal string) (w *watcher, stop func(), err error) {
 	}, nil
 }
 
-// watching is how many pages are open.
+// watching returns the number of open pages.
 func (f *feed) watching() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.watchers)
 }
 
-// waits says that the calls that wait for approval have changed.
+// waits signals that the pending calls changed.
 func (f *feed) waits() {
 	select {
 	case f.changed <- struct{}{}:
@@ -180,10 +180,10 @@ func (f *feed) waits() {
 	}
 }
 
-// unknown is no list of ids.
+// unknown differs from every list of ids.
 const unknown = "?"
 
-// waiting tells pages which calls wait, when that is news.
+// waiting sends the pending calls to the pages if they changed.
 func (f *feed) waiting(all []v1.PendingCall) {
 	var ids strings.Builder
 	for i := range all {
@@ -197,7 +197,7 @@ func (f *feed) waiting(all []v1.PendingCall) {
 	f.pending = ids.String()
 	for w := range f.watchers {
 		select {
-		case <-w.waiting: // what nobody has read is old
+		case <-w.waiting: // an unread list is outdated
 		default:
 		}
 		select {

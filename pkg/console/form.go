@@ -27,24 +27,24 @@ const (
 	kindNothing = "nothing"
 )
 
-// field is one part of a form, ready to be written. Name is where it is in the form, by which
-// its controls are known; Pointer is where its value is in the arguments.
+// field is a field of a form, ready to be rendered. Name identifies its controls in the form; Pointer is
+// the place of its value in the arguments.
 type field struct {
 	Kind, Name, Pointer string
 	Label, Description  string
 	Required, Nullable  bool
-	Open                bool // an optional object, list or choice that is there
+	Open                bool // an optional object, list or choice is present
 	Null                bool // the value is null
 	Text                string
-	Empty               bool   // the value is "" although the field could be left out
+	Empty               bool   // the value is "", although the field is optional
 	Input               string // the type of an <input>
 	Hint                string
 	Options             []option
 	Fields              []*field
-	Key                 string // of an entry of an object whose keys are free
-	Keyed               bool   // it is such an entry
+	Key                 string // key of an entry with a free name
+	Keyed               bool   // the field is such an entry
 	Removable           bool
-	Adds                string // what the button that adds an entry says; empty for none
+	Adds                string // label of the button that adds an entry; empty for no button
 	Count               int    // of entries
 	Suggestions         []string
 	Violations          []v1.Violation
@@ -56,17 +56,17 @@ type option struct {
 	Selected     bool
 }
 
-// ID is a name for the HTML of the field.
+// ID returns the HTML id of the field.
 func (f *field) ID() string {
 	return "f" + strings.NewReplacer("/", "-", "~", "_", " ", "_").Replace(f.Name)
 }
 
-// Place names the field among the arguments, such as "customer.name".
+// Place returns the path of the field in the arguments, such as "customer.name".
 func (f *field) Place() string {
 	return strings.ReplaceAll(strings.TrimPrefix(f.Pointer, "/"), "/", ".")
 }
 
-// Bounds of a form. What is beyond them is written as JSON.
+// Limits of a form. Fields beyond them are edited as JSON.
 const (
 	maxFields  = 1500
 	maxDepth   = 12
@@ -75,11 +75,11 @@ const (
 
 // form draws schemas as fields.
 type form struct {
-	posted url.Values // of the form as it was sent; nil for one that is new
+	posted url.Values // the submitted form; nil for a new one
 	fields int
 }
 
-// drawForm returns the field of the whole arguments with a value.
+// drawForm returns the root field of a form with a value.
 func drawForm(s schema, value any, posted url.Values) *field {
 	f := &form{posted: posted}
 	s.again()
@@ -88,7 +88,7 @@ func drawForm(s schema, value any, posted url.Values) *field {
 	return root
 }
 
-// draw returns the field of a schema; has says that there is a value.
+// draw returns the field of a schema; has reports whether there is a value.
 func (f *form) draw(s schema, value any, has bool, name, pointer string, depth int) *field {
 	f.fields++
 	if value == (blank{}) {
@@ -181,24 +181,24 @@ func (out *field) string(s schema, value any, has bool) *field {
 	switch {
 	case multiline(s) || strings.Contains(text, "\n"):
 		out.Input = ""
-	case strings.TrimSpace(text) != text: // which the other types take off
+	case strings.TrimSpace(text) != text: // the other types trim the space
 		out.Input = "text"
 	}
 	out.Empty = has && text == ""
 	return out
 }
 
-// formats says how a text of a format is written.
+// formats describes the formats of strings.
 var formats = map[string]string{
 	"date": "date, such as 2026-12-31", "time": "time with its zone, such as 19:30:00Z or 19:30:00+01:00", "date-time": "date and time with its zone, such as 2026-12-31T19:30:00Z",
 	"duration": "duration, such as PT1H30M", "email": "email address", "idn-email": "email address", "uri": "address, such as https://example.com/", "uuid": "UUID, such as 123e4567-e89b-12d3-a456-426614174000",
 	"ipv4": "IPv4 address", "ipv6": "IPv6 address", "hostname": "host name, such as www.example.com", "regex": "regular expression", "json-pointer": "JSON pointer, such as /a/0",
 }
 
-// maxLine is the longest text, in characters, that is asked for in one line.
+// maxLine is the longest string, in characters, that gets a one-line control.
 const maxLine = 200
 
-// multiline says that a schema is of texts with lines: by its length, its content, its format or its examples.
+// multiline reports whether a schema suggests text of several lines, by its length, content, format or examples.
 func multiline(s schema) bool {
 	if n, err := strconv.Atoi(plainText(s.at.get("maxLength"))); err == nil && n > maxLine || s.at.has("contentMediaType") {
 		return true
@@ -241,7 +241,7 @@ func (out *field) enum(list []any, labels map[string]string, value any, has bool
 	return out
 }
 
-// choice draws the branch that was chosen, else the one that the value fits best.
+// choice draws the chosen branch, or else the branch that fits the value best.
 func (f *form) choice(out *field, all []schema, value any, has bool) *field {
 	if labels, list := constants(all); list != nil {
 		return out.enum(list, labels, value, has)
@@ -285,7 +285,7 @@ func (f *form) choice(out *field, all []schema, value any, has bool) *field {
 	return out
 }
 
-// constants are the values of branches that each allow one, with their titles.
+// constants returns the values of branches that each allow only one value, with their titles.
 func constants(all []schema) (labels map[string]string, list []any) {
 	labels = map[string]string{}
 	for _, one := range all {
@@ -301,7 +301,7 @@ func constants(all []schema) (labels map[string]string, list []any) {
 	return labels, list
 }
 
-// sendNull names the choice that sends null, beside the one that sends nothing.
+// sendNull is the label of the choice that sends null rather than nothing.
 const sendNull = "Send null"
 
 func branchName(s schema, i int) string {
@@ -313,7 +313,7 @@ func branchName(s schema, i int) string {
 		return sendNull
 	}
 	if props, _ := s.at.get("properties").(*object); props != nil {
-		for _, k := range props.keys { // a discriminator says most
+		for _, k := range props.keys { // a discriminator names the branch best
 			if p, ok := props.of[k].(*object); ok && p.has("const") {
 				return k + " = " + plainText(p.get("const"))
 			}
@@ -335,7 +335,7 @@ func branchName(s schema, i int) string {
 	return name
 }
 
-// fit says how well a value fits a schema; -1 when it cannot.
+// fit returns how well a value fits a schema; -1 if the value is invalid.
 func fit(s schema, value any, depth int) int {
 	if s.at == nil || depth > maxDepth {
 		return 0
@@ -410,7 +410,7 @@ func isType(v any, t string) bool {
 	return t == "object"
 }
 
-// object draws the properties of an object, and the entries that its schema does not name.
+// object draws the properties of an object and its additional entries.
 func (f *form) object(out *field, s schema, o *object, name, pointer string, depth int) *field {
 	out.Kind = kindObject
 	props, _ := s.at.get("properties").(*object)
@@ -456,8 +456,8 @@ func (f *form) object(out *field, s schema, o *object, name, pointer string, dep
 	return out
 }
 
-// freeValues is the schema of the entries that an object's schema does not name, and whether a
-// form offers to add some.
+// freeValues returns the schema of additional entries of an object, and whether a form offers to add
+// some.
 func (s schema) freeValues() (schema, bool) {
 	if patterns, _ := s.at.get("patternProperties").(*object); patterns != nil && len(patterns.keys) > 0 {
 		return s.sub(patterns.of[patterns.keys[0]]), true
@@ -502,7 +502,7 @@ func (f *form) list(out *field, s schema, list []any, name, pointer string, dept
 	return out
 }
 
-// item is the schema of an item of an array.
+// item returns the schema of an item of an array.
 func (s schema) item(i int) schema {
 	for _, key := range []string{"prefixItems", "items"} {
 		if tuple, ok := s.at.get(key).([]any); ok && i < len(tuple) {
@@ -515,7 +515,7 @@ func (s schema) item(i int) schema {
 	return s.sub(s.at.get("items"))
 }
 
-// bounds says in words what else a schema asks for.
+// bounds describes the other constraints of a schema.
 func bounds(s schema) string {
 	var parts []string
 	for _, one := range []struct{ key, text, of string }{
@@ -557,7 +557,7 @@ func jsonText(v any) string {
 	return string(b)
 }
 
-// plainText is a value as a person types it.
+// plainText returns a value as a person types it.
 func plainText(v any) string {
 	switch v := v.(type) {
 	case nil:

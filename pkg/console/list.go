@@ -10,54 +10,54 @@ import (
 	"strings"
 )
 
-// column is a column of a list. One with text or number can be sorted by, and the filter searches the texts.
+// column is a column of a list. Lists can be sorted by columns with text or number, and the filter searches the texts.
 type column[T any] struct {
 	name, title string // the name stands in the address
-	class       string // of its cells; "none" for a column that only narrows the list
+	class       string // CSS class of the cells; "none" for a column that only filters the list
 	text        func(*T) string
-	number      func(*T) float64 // for order; it begins with the largest
-	given       bool             // the rows come in the order of the column
-	// chosen says that the list can be narrowed to one text of the column: to one of choices, by
-	// default to those that there are.
+	number      func(*T) float64 // to sort by, the largest first
+	given       bool             // the rows are already in the order of this column
+	// chosen says that the list can be filtered by a text of the column: one of choices, which are by
+	// default the texts of all rows.
 	chosen  bool
 	choices []string
 }
 
 const (
 	perPage     = 50
-	perMorePage = 20 // of the lists that are not the first one of a page
+	perMorePage = 20 // for the lists after the first one of a page
 	maxQuery    = 200
 )
 
-// listing is what the address of a page says of a list, with links to its other orders and pages.
+// listing is the state of a list as the address of a page gives it, with links to other orders and pages.
 type listing struct {
-	ID            string // of the element that holds it
+	ID            string // of the HTML element
 	Path          string // of the page, without the query
 	Fields        []filterField
-	Keeps         []filterField // what the filter leaves as it is
+	Keeps         []filterField // parameters that the filter passes on unchanged
 	Columns       []heading
-	Known, Total  int // in all, and of those that fit the filter
+	Known, Total  int // all rows, and those that match the filter
 	First, Last   int
 	Pages         []pageLink
 	Before, After string // links; empty for none
 	Filtered      bool
-	Reload        bool // the filter loads the page again, for what else is on it
-	Ordered       bool // in another order than its own, or not at the first page
+	Reload        bool // the filter reloads the whole page, since it affects more than the list
+	Ordered       bool // sorted in another order, or not on the first page
 
-	Key   string // of its parameters in the address; empty for the first list of a page
+	Key   string // prefix of the parameters in the address; empty for the first list of a page
 	query url.Values
 }
 
-// filterField is one control of a filter.
+// filterField is a control of the filter form.
 type filterField struct {
 	ID, Name, Label, Value string
 	Choices                []string
 }
 
-// heading is the head of a column. Sort is what aria-sort says.
+// heading is the header of a column. Sort is the value of aria-sort.
 type heading struct{ Title, Class, Link, Sort string }
 
-// pageLink is one of the pages; 0 stands for those that are left out.
+// pageLink is a link to a page; number 0 stands for a gap.
 type pageLink struct {
 	Number  int
 	Link    string
@@ -70,10 +70,10 @@ type listPage[T any] struct {
 	Rows []*T
 }
 
-// listOf returns the page of a list that an address asks for. With a key, which lists after the
-// first one of a page have, the names of its parameters begin with it.
+// listOf returns the requested page of a list. Lists after the first one of a page have a key, with which
+// the names of their parameters begin.
 func listOf[T any](r *http.Request, key string, all []T, columns []column[T]) listPage[T] {
-	// What chooses and orders rows knows them by their numbers alone, so that it is compiled once for all lists.
+	// The code that filters and sorts rows knows only their indexes, so that it is compiled once for all lists.
 	numbered := make([]column[int], len(columns))
 	for i, c := range columns {
 		n := &numbered[i]
@@ -92,7 +92,7 @@ func listOf[T any](r *http.Request, key string, all []T, columns []column[T]) li
 	return t
 }
 
-// choose filters and orders rows, and returns those of the page that is asked for.
+// choose filters and sorts rows, and returns those of the requested page.
 func (l *listing) choose(known int, columns []column[int]) []int {
 	l.Known = known
 	text := l.get("q")
@@ -131,7 +131,7 @@ func (l *listing) choose(known int, columns []column[int]) []int {
 	switch {
 	case by >= 0:
 		sortBy(rows, columns[by], strings.HasPrefix(order, "-"))
-	case len(words) > 0: // what has the word in its name comes before what only speaks of it
+	case len(words) > 0: // rows with the word in the first column come before others
 		named := func(row int) bool { return strings.Contains(strings.ToLower(columns[0].text(&row)), words[0]) }
 		rows = append(slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return !named(row) }), slices.DeleteFunc(rows, named)...)
 	}
@@ -141,7 +141,7 @@ func (l *listing) choose(known int, columns []column[int]) []int {
 			continue
 		}
 		h := heading{Title: c.title, Class: c.class}
-		down := c.number != nil // as the first click orders
+		down := c.number != nil // the order of the first click
 		if i == by || by < 0 && c.given && len(words) == 0 {
 			if by >= 0 {
 				down = strings.HasPrefix(order, "-")
@@ -164,7 +164,7 @@ func (l *listing) choose(known int, columns []column[int]) []int {
 	return rows[l.page(by >= 0):l.Last]
 }
 
-// newListing begins a listing; the parameters of the address that are not its filter's stay.
+// newListing returns the listing of a request.
 func newListing(r *http.Request, key string) listing {
 	l := listing{ID: "results", Path: "./" + r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], Key: key, query: r.URL.Query()}
 	if key != "" {
@@ -185,7 +185,7 @@ func (l *listing) get(name string) string {
 	return s[:min(len(s), maxQuery)]
 }
 
-// link is the address with another value of a parameter, at the first page if that is not the parameter.
+// link returns the address with another value of a parameter, and back at the first page.
 func (l *listing) link(name, value string) string {
 	q := url.Values{}
 	for k, v := range l.query {
@@ -201,7 +201,7 @@ func (l *listing) link(name, value string) string {
 	return link
 }
 
-// page finds the page that is asked for, and returns where its rows begin.
+// page selects the requested page, and returns the index of its first row.
 func (l *listing) page(ordered bool) int {
 	size := perPage
 	if l.Key != "" {
@@ -240,7 +240,7 @@ func (l *listing) page(ordered bool) int {
 	return from
 }
 
-// sortBy orders rows by a column, each looked at once.
+// sortBy sorts rows by a column, whose values it computes once.
 func sortBy(rows []int, c column[int], down bool) {
 	type keyed struct {
 		row    int
@@ -267,7 +267,7 @@ func sortBy(rows []int, c column[int], down bool) {
 	}
 }
 
-// hasWords reports whether each word is in one of the columns of a row that have no choices.
+// hasWords reports whether a row has every word in a column without choices.
 func hasWords(row int, columns []column[int], words []string) bool {
 	var b strings.Builder
 	for _, c := range columns {
@@ -279,7 +279,7 @@ func hasWords(row int, columns []column[int], words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
-// distinct returns the texts of a column, sorted.
+// distinct returns the distinct texts of a column, sorted.
 func distinct(rows int, text func(*int) string) []string {
 	known := map[string]bool{}
 	for i := range rows {

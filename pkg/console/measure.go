@@ -9,7 +9,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
-// measured makes metrics of the console. What it returns counts the requests that a handler answers.
+// measured registers the metrics of the console. The returned function wraps a handler to count its requests.
 func (c *Console) measured() func(http.HandlerFunc) http.HandlerFunc {
 	if c.opts.MeterProvider == nil {
 		return func(next http.HandlerFunc) http.HandlerFunc { return next }
@@ -38,7 +38,7 @@ func (c *Console) measured() func(http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// statusWriter notes the status of an answer.
+// statusWriter records the status of a response.
 type statusWriter struct {
 	http.ResponseWriter
 	status int

@@ -22,22 +22,22 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// page is what the layout of every page shows.
+// page is the data of the layout that all pages share.
 type page struct {
-	// Root leads from the page to the console's first one: "./", "../" and so on.
+	// Root is the relative path from the page to the first page of the console: "./", "../" and so on.
 	Root    string
 	Title   string
-	Nav     string // the part of the console that the page is in
+	Nav     string // the section of the console
 	Who     string
-	Waiting int  // calls that wait for a decision of the person
-	Changes bool // there is a page of changes
+	Waiting int  // pending calls that the person may decide on
+	Changes bool // the page of changes has something to show
 	Problem string
-	Next    string // the page to go on to after signing in
-	Again   bool   // the browser should ask for the page once more
+	Next    string // the page to open after signing in
+	Again   bool   // the browser should request the page again
 	Body    any
 }
 
-// request is one request of a person who signed in.
+// request is a request of a person who is signed in.
 type request struct {
 	out http.ResponseWriter
 	*http.Request
@@ -45,7 +45,7 @@ type request struct {
 	view gateway.View
 }
 
-// pageError is a problem that a page answers with.
+// pageError is an error with its own HTTP status and text.
 type pageError struct {
 	status int
 	text   string
@@ -55,7 +55,7 @@ func (e pageError) Error() string { return e.text }
 
 var errNoPage = pageError{http.StatusNotFound, "There is no such page."}
 
-// showPage answers with a page.
+// showPage runs the handler of a page, and shows an error page if it fails.
 func (c *Console) showPage(r *request, show func(*request) error) {
 	err := show(r)
 	if err == nil {
@@ -72,7 +72,7 @@ func (c *Console) showPage(r *request, show func(*request) error) {
 	c.show(r, status, "problem", title, "", text)
 }
 
-// explained returns the status and the text that say what an error is.
+// explained returns the HTTP status and the text for an error.
 func explained(err error) (int, string) {
 	is := func(targets ...any) bool {
 		return slices.ContainsFunc(targets, func(target any) bool { return errors.As(err, target) })
@@ -105,7 +105,7 @@ func (r *request) form() error {
 	return nil
 }
 
-// show answers with a page in the layout.
+// show writes a page in the shared layout.
 func (c *Console) show(r *request, status int, name, title, nav string, body any) {
 	c.write(r.out, status, name, page{
 		Root: rootOf(r.URL.EscapedPath()), Title: title, Nav: nav, Who: r.name, Waiting: c.waitingFor(c.waiting(r.Context()), r.person).Decide, Changes: c.changing(), Body: body,
@@ -124,7 +124,7 @@ func (c *Console) write(w http.ResponseWriter, status int, name string, p page) 
 	_, _ = w.Write(b.Bytes()) // the browser is gone
 }
 
-// rootOf leads from a page to the console's first one.
+// rootOf returns the relative path from a page to the first page of the console.
 func rootOf(path string) string {
 	if n := strings.Count(strings.TrimPrefix(path, "/"), "/"); n > 0 {
 		return strings.Repeat("../", n)
@@ -132,8 +132,8 @@ func rootOf(path string) string {
 	return "./"
 }
 
-// functions are what templates can call. Texts of tools and models go through text, which
-// shows characters that hide or turn others.
+// functions are the functions of the templates. Text from tools and models goes through "text", which
+// makes characters visible that hide or reorder others.
 var functions = template.FuncMap{
 	"text": inspect.Show,
 	"clip": func(n int, s string) string {
@@ -171,16 +171,16 @@ var functions = template.FuncMap{
 	"dict": dict,
 }
 
-// timeElement is a time in UTC, which the script of the pages shows as local time, with UTC on hover.
+// timeElement returns a time in UTC, which the script of the pages turns into local time, with UTC on hover.
 func timeElement(t time.Time, class, layout string) template.HTML {
 	t = t.UTC()
 	return template.HTML(fmt.Sprintf(`<time class="%s" datetime="%s" title="%s">%s</time>`, class, t.Format(time.RFC3339), t.Format("2006-01-02 15:04:05 UTC"), t.Format(layout)))
 }
 
-// seconds is a time as a number, for the order of a list.
+// seconds returns a time as a number to sort by.
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// remaining is how much of a limit is left.
+// remaining is the unused part of a limit.
 type remaining struct{ left, limit int64 }
 
 func (r remaining) String() string { return fmt.Sprintf("%d of %d", r.left, r.limit) }
@@ -188,7 +188,7 @@ func (r remaining) String() string { return fmt.Sprintf("%d of %d", r.left, r.li
 // Spent reports whether nothing is left.
 func (r remaining) Spent() bool { return r.left == 0 }
 
-// dict makes a map of names and values, for templates that take more than one thing.
+// dict returns a map of names and values, for templates that take several values.
 func dict(pairs ...any) map[string]any {
 	m := make(map[string]any, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {

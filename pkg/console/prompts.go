@@ -18,7 +18,7 @@ import (
 type promptRow struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Server is the MCP server that offers it; empty for a Prompt manifest.
+	// Server is the MCP server of the prompt; empty for a Prompt manifest.
 	Server      string           `json:"server,omitempty"`
 	Title       string           `json:"title,omitempty"`
 	Description string           `json:"description,omitempty"`
@@ -105,7 +105,7 @@ func (c *Console) prompts(r *request) error {
 	return nil
 }
 
-// findPrompt returns the prompt that a page is of.
+// findPrompt returns the prompt that a request names.
 func (r *request) findPrompt() (gateway.Prompt, error) {
 	owner := v1.Key{Kind: v1.KindPrompt, Namespace: r.PathValue("namespace"), Name: r.PathValue("owner")}
 	name := owner.Name
@@ -120,8 +120,8 @@ func (r *request) findPrompt() (gateway.Prompt, error) {
 	return all[i], nil
 }
 
-// variables is the schema of the form of a prompt: that of its input, with the arguments that it
-// does not name.
+// variables returns the schema for the form of a prompt: its input schema, extended by the arguments that are
+// missing there.
 func variables(p *gateway.Prompt) (schema, error) {
 	root := newObject()
 	if p.Input != nil {
@@ -152,14 +152,14 @@ func variables(p *gateway.Prompt) (schema, error) {
 	more.Set("type", "object")
 	more.Set("properties", properties)
 	more.Set("required", required)
-	if !root.has("additionalProperties") { // a form asks for what is used
+	if !root.has("additionalProperties") { // a form offers only the variables in use
 		more.Set("additionalProperties", false)
 	}
 	whole := jsonschema.Join(root, more)
 	return schema{doc: jsonschema.NewDocument(whole)}.sub(whole), nil
 }
 
-// promptPage is the form by which a prompt is rendered, and what came of it.
+// promptPage is the form to render a prompt, and the outcome.
 type promptPage struct {
 	promptRow
 	editor
@@ -167,7 +167,7 @@ type promptPage struct {
 	Rendered bool
 }
 
-// messageView is one message of a prompt as it is shown.
+// messageView is a message of a prompt as it is shown.
 type messageView struct {
 	Role string
 	Part partView

@@ -14,11 +14,11 @@ import (
 	"toolctl.dev/toolctl/internal/inspect"
 )
 
-// resultView is the outcome of a call as it is shown.
+// resultView is the result of a call as it is shown.
 type resultView struct {
 	v1.Result
 	Problem string // why the call failed
-	Text    string // of a content that is a text
+	Text    string // of textual content
 	Tree    *tree
 	Table   *table
 	JSON    string
@@ -26,20 +26,20 @@ type resultView struct {
 	Cut     bool
 }
 
-// partView is one part of a result beside its content.
+// partView is a part of a result beside its content.
 type partView struct {
 	Kind, Name, MIME string
 	Text             string
-	// Data is the address of an image or a sound of a kind that cannot hold a script.
+	// Data is the data URL of an image or audio of a type that cannot contain scripts.
 	Data  template.URL
 	Bytes int
 }
 
-// tree is a JSON value as a list that can be folded.
+// tree is a JSON value as a collapsible list.
 type tree struct {
 	Key   string
 	Keyed bool
-	Value string // how many parts an object or a list has, and what others are
+	Value string // the number of parts of an object or a list, or a scalar value
 	Kind  string
 	Many  []*tree
 	Count int
@@ -48,14 +48,14 @@ type tree struct {
 
 // table is a list of objects.
 type table struct {
-	Of      string // the field of the result that it is; empty for the whole result
+	Of      string // the field of the result with the list; empty for the whole result
 	Part    bool   // the result has other fields
 	Columns []string
 	Rows    [][]string
-	All     int // rows of the result
+	All     int // number of rows of the result, of which some may not be shown
 }
 
-// Bounds of what is shown of a result. All of it is in the answer of the API.
+// Limits of the displayed result. The API returns results in full.
 const (
 	maxShown     = 256 << 10
 	maxTreeNodes = 2000
@@ -94,7 +94,7 @@ func viewResult(res v1.Result) *resultView {
 	return v
 }
 
-// shownText is a text as it is shown: bounded, with characters that hide or turn others told.
+// shownText returns a text for display: truncated, with characters visible that hide or reorder others.
 func shownText(s string) string {
 	if len(s) > maxShown {
 		s = strings.ToValidUTF8(s[:maxShown], "") + "…"
@@ -102,7 +102,7 @@ func shownText(s string) string {
 	return inspect.Show(s)
 }
 
-// drawable are the kinds that a browser shows without running anything.
+// drawable are the media types that a browser shows without running scripts.
 var drawable = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav", "audio/x-wav", "audio/mpeg", "audio/ogg", "audio/mp4", "audio/webm", "audio/flac"}
 
 func viewPart(p v1.Part) partView {
@@ -168,7 +168,7 @@ func treeOf(key string, keyed bool, v any, nodes *int, depth int) *tree {
 	return t
 }
 
-// tableOf is a list of objects, or an object that has one such list, as a table; nil for others.
+// tableOf returns a list of objects, or an object with one such list, as a table; nil for other values.
 func tableOf(v any) *table {
 	if o, ok := v.(*object); ok {
 		var only *table

@@ -64,10 +64,10 @@ func (o *object) MarshalJSON() ([]byte, error) {
 	return []byte("{" + strings.Join(members, ",") + "}"), nil
 }
 
-// maxNesting bounds the depth of JSON that is decoded here.
+// maxNesting limits the depth of decoded JSON.
 const maxNesting = 200
 
-// decode reads JSON with the order of its keys and every digit of its numbers.
+// decode reads JSON and keeps the order of keys and all digits of numbers.
 func decode(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -135,10 +135,10 @@ func (o *object) Get(name string) (any, bool) {
 // Clone returns a copy that shares the values.
 func (o *object) Clone() jsonschema.Object { return o.clone() }
 
-// schema is a JSON Schema as a form and a page need it: references are followed, and allOf is joined.
+// schema is a JSON Schema for forms and pages: references are resolved and allOf is merged.
 type schema struct {
 	doc *jsonschema.Document
-	// at is the schema; nil for one that says nothing, such as true.
+	// at is the schema; nil for one without constraints, such as true.
 	at *object
 }
 
@@ -151,19 +151,19 @@ func readSchema(raw []byte) (schema, error) {
 	return schema{doc: jsonschema.NewDocument(v)}.sub(v), nil
 }
 
-// again lets as many references be followed as at the beginning.
+// again resets the limit on resolved references.
 func (s schema) again() schema {
 	s.doc.Again()
 	return s
 }
 
-// sub is a part of the document as a schema of its own.
+// sub returns a part of the document as a schema.
 func (s schema) sub(v any) schema {
 	at, _ := s.doc.Whole(v).(*object)
 	return schema{s.doc, at}
 }
 
-// types are the types that a value may have; nil for any, when nothing hints at one.
+// types returns the types that a value may have, guessed from other keywords if need be; nil for any type.
 func (s schema) types() []string {
 	switch t := s.at.get("type").(type) {
 	case string:
@@ -198,14 +198,14 @@ func (s schema) text(key string) string {
 	return t
 }
 
-// with is the schema with one more keyword.
+// with returns the schema with one more keyword.
 func (s schema) with(key string, v any) schema {
 	at := s.at.clone()
 	at.Set(key, v)
 	return schema{s.doc, at}
 }
 
-// without is the schema without some keywords.
+// without returns the schema without some keywords.
 func (s schema) without(keys ...string) schema {
 	at := s.at.clone()
 	for _, k := range keys {
@@ -214,7 +214,7 @@ func (s schema) without(keys ...string) schema {
 	return schema{s.doc, at}
 }
 
-// join is what two schemas say together.
+// join returns the conjunction of two schemas.
 func (s schema) join(more schema) schema {
 	at, _ := jsonschema.Join(s.at, more.at).(*object)
 	return schema{s.doc, at}
@@ -226,9 +226,8 @@ func (s schema) required(name string) bool {
 	return slices.Contains(all, any(name))
 }
 
-// choices are the schemas of oneOf or anyOf of which a person chooses one, joined with what
-// holds for all of them; nil when there is nothing to choose. A branch that only asks for
-// properties is left to validation.
+// choices returns the branches of oneOf or anyOf to choose from, each joined with the rest of the schema; nil
+// if there is nothing to choose. Branches that only require properties are left to validation.
 func (s schema) choices() []schema {
 	for _, key := range []string{"oneOf", "anyOf"} {
 		list, _ := s.at.get(key).([]any)
@@ -260,8 +259,8 @@ func (s schema) choices() []schema {
 	return nil
 }
 
-// shape says as what a schema is drawn and read: as one of some choices, of which several types
-// are some too; else as a value of a type, which may be null as well; else as any JSON.
+// shape returns how a schema is drawn and read: as a choice, also for a value of several types; as a value
+// of one type, which may be nullable; or as any JSON, with neither choices nor kind.
 func (s schema) shape() (all []schema, kind string, nullable bool) {
 	if all := s.choices(); len(all) > 0 && len(all) <= maxChoices {
 		return all, "", false

@@ -18,18 +18,18 @@ const (
 	linkTime       = time.Hour
 )
 
-// person is who uses the console.
+// person is a user of the console.
 type person struct {
 	// principal is for policies; empty for the person at this machine.
 	principal string
-	// name is what decisions are made by.
+	// name is recorded with decisions.
 	name   string
 	groups []string
-	id     string // of the session of calls
-	// expires is when the token ends; zero when it does not end by itself.
+	id     string // session of the person's calls
+	// expires is the time at which the token expires; zero for never.
 	expires time.Time
-	// onEnd calls a function when the session is over, or the token is taken no longer, until stop
-	// is called.
+	// onEnd calls a function when the session ends or the token is revoked, unless stop is called
+	// before.
 	onEnd func(func()) (stop func())
 }
 
@@ -48,26 +48,26 @@ func (p *person) lasting(ctx context.Context) (context.Context, func()) {
 type session struct {
 	person
 	used   time.Time
-	close  func() // ends what lives as long as the session
-	forget func() // stops the watch of the token
+	close  func() // ends the streams of the session
+	forget func() // stops watching the token
 }
 
-// sessions are the people who signed in, by the hash of their cookie's secret.
+// sessions holds the people who are signed in, by the hash of the secret in their cookie.
 type sessions struct {
 	now func() time.Time
 
 	mu        sync.Mutex
 	all       map[[sha256.Size]byte]*session
-	newest    [sha256.Size]byte // of the one-time links: no other works
-	newestEnd time.Time         // when it works no longer
+	newest    [sha256.Size]byte // hash of the only valid one-time link
+	newestEnd time.Time         // expiry of that link
 }
 
 func newSessions(now func() time.Time) *sessions {
 	return &sessions{now: now, all: map[[sha256.Size]byte]*session{}}
 }
 
-// begin signs a person in, and returns the secret for the cookie. The session ends when the
-// token is taken no longer.
+// begin signs a person in and returns the secret for the cookie. The session ends when the token is
+// revoked.
 func (s *sessions) begin(p person, token server.Caller) string {
 	secret := rand.Text() + rand.Text()
 	sum := sha256.Sum256([]byte(secret))
@@ -86,7 +86,7 @@ func (s *sessions) begin(p person, token server.Caller) string {
 	forget := token.OnDrop(func() { s.end(secret) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all[sum] == nil { // the token went meanwhile
+	if s.all[sum] == nil { // the token was revoked in the meantime
 		forget()
 		return secret
 	}
@@ -94,9 +94,8 @@ func (s *sessions) begin(p person, token server.Caller) string {
 	return secret
 }
 
-// makeRoom ends the sessions that are over, and when there is no room for one more of a
-// principal, that which was not used for the longest: of its own, or when all have too many
-// together, of the principal with the most.
+// makeRoom ends expired sessions. If a principal then has too many sessions, it ends the least recently used of
+// these; if there are too many in all, that of the principal with the most.
 func (s *sessions) makeRoom(principal string) {
 	now, each := s.now(), map[string]int{}
 	for sum, one := range s.all {
@@ -139,7 +138,7 @@ func (s *session) over(now time.Time) bool {
 	return now.Sub(s.used) > sessionIdle || !s.expires.IsZero() && !now.Before(s.expires)
 }
 
-// of returns who has the secret of a cookie.
+// of returns the person whose cookie has a secret.
 func (s *sessions) of(secret string) (person, bool) {
 	sum, now := sha256.Sum256([]byte(secret)), s.now()
 	s.mu.Lock()
@@ -156,7 +155,7 @@ func (s *sessions) of(secret string) (person, bool) {
 	return one.person, true
 }
 
-// count is how many people are signed in.
+// count returns the number of people who are signed in.
 func (s *sessions) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +169,7 @@ func (s *sessions) end(secret string) {
 	s.remove(sha256.Sum256([]byte(secret)))
 }
 
-// link returns the secret of a link that works once. The links before it work no more.
+// link returns the secret of a new one-time link, which replaces earlier links.
 func (s *sessions) link() string {
 	secret := rand.Text()
 	s.mu.Lock()
@@ -179,7 +178,7 @@ func (s *sessions) link() string {
 	return secret
 }
 
-// redeem reports whether a secret is that of the newest link, which works no more then.
+// redeem reports whether a secret is that of the newest link, and invalidates the link if so.
 func (s *sessions) redeem(secret string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,11 +16,10 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// Link returns the address by which the person at this machine signs in, once, below the
-// address of the console. At an address of loopback without TLS it has a random name in place of
-// that, since cookies know no ports: the programs of other users of the machine listen at the same
-// address, and would get the cookie with each request for them. With Options.URL it has none.
-// The links before it work no more.
+// Link returns the one-time address at which the person at this machine signs in. For a loopback address
+// without TLS, the host is a random name: cookies are not bound to ports, so other users' programs that
+// listen on the same address would receive the cookie. With Options.URL the host stays as it is. A new link
+// invalidates earlier ones.
 func (c *Console) Link(at string) string {
 	if u, err := url.Parse(at); err == nil && c.opts.URL == "" && u.Scheme == "http" && loopback(u.Hostname()) {
 		u.Host = net.JoinHostPort(c.name, cmp.Or(u.Port(), "80"))
@@ -34,7 +33,7 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// staticFile answers with a file of the build.
+// staticFile serves an embedded file.
 func (c *Console) staticFile(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("file")
 	raw, ok := c.files["static/"+name]
@@ -54,8 +53,8 @@ func (c *Console) staticFile(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(raw) // the browser is gone
 }
 
-// cookieName is that of the session. Cookies know no ports, so the name has it: two consoles
-// of one machine must not sign each other's people out.
+// cookieName returns the name of the session cookie. Cookies are not bound to ports, so the name contains the
+// port: otherwise two consoles on one machine would sign each other's users out.
 func (c *Console) cookieName(r *http.Request) string {
 	if c.secure(r) {
 		return "__Host-toolctl"
@@ -66,7 +65,7 @@ func (c *Console) cookieName(r *http.Request) string {
 	return "toolctl"
 }
 
-// secure reports whether a browser comes over TLS, be it to a proxy.
+// secure reports whether browsers connect over TLS, here or at a proxy.
 func (c *Console) secure(r *http.Request) bool {
 	return r.TLS != nil || strings.HasPrefix(c.opts.URL, "https://")
 }
@@ -77,7 +76,7 @@ func (c *Console) setCookie(w http.ResponseWriter, r *http.Request, secret strin
 	})
 }
 
-// who returns who sends a request: by the cookie, or by a bearer token.
+// who returns the person who sends a request, by cookie or bearer token.
 func (c *Console) who(r *http.Request) (person, error) {
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, token, _ := strings.Cut(header, " ")
@@ -98,7 +97,7 @@ func (c *Console) who(r *http.Request) (person, error) {
 	return person{}, &server.AccessError{Status: http.StatusUnauthorized, Message: "sign in first"}
 }
 
-// signInPage takes the secret of a one-time link, and else asks for a token.
+// signInPage redeems a one-time link, or else asks for a token.
 func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 	once := r.URL.Query().Get("once")
 	if once == "" {
@@ -110,7 +109,7 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !c.sessions.redeem(once) {
-		if _, err := c.who(r); err == nil { // the person opens the link again
+		if _, err := c.who(r); err == nil { // the person opened the link again
 			c.redirect(w, "./")
 			return
 		}
@@ -120,7 +119,7 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 	c.signedIn(w, r, person{name: c.opts.Login}, server.Caller{})
 }
 
-// signIn takes a bearer token and gives a cookie for it.
+// signIn exchanges a bearer token for a session cookie.
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	token := strings.TrimSpace(posted(r, "token"))
 	if token == "" {
@@ -147,7 +146,7 @@ func (c *Console) signedIn(w http.ResponseWriter, r *http.Request, p person, tok
 	c.redirect(w, to)
 }
 
-// posted returns a field of a form that was sent.
+// posted returns a field of a submitted form.
 func posted(r *http.Request, name string) string {
 	if err := r.ParseForm(); err != nil {
 		return ""
@@ -155,7 +154,7 @@ func posted(r *http.Request, name string) string {
 	return r.PostForm.Get(name)
 }
 
-// safeNext reports whether a page to go on to is one of ours, given below the console.
+// safeNext reports whether the page to open next is a relative path below the console.
 func safeNext(next string) bool {
 	return next != "" && !strings.ContainsAny(next, ":\\\r\n") && !strings.HasPrefix(next, "/") && !strings.Contains(next, "..")
 }
@@ -168,14 +167,14 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 	c.redirect(w, "./sign-in")
 }
 
-// redirect sends a browser to an address that is relative to the page, so that it holds
-// below any path of a proxy.
+// redirect redirects to an address relative to the page, so that it works below any path of a
+// proxy.
 func (c *Console) redirect(w http.ResponseWriter, to string) {
 	w.Header().Set("Location", to)
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// askSignIn answers with the page that asks who it is.
+// askSignIn shows the sign-in page.
 func (c *Console) askSignIn(w http.ResponseWriter, r *http.Request, status int, problem string) {
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="toolctl"`)
@@ -184,8 +183,8 @@ func (c *Console) askSignIn(w http.ResponseWriter, r *http.Request, status int, 
 	if next := strings.TrimPrefix(r.URL.Path, "/"); r.Method == http.MethodGet && safeNext(next) && next != "sign-in" {
 		p.Next = next
 	}
-	// A link of another site comes without the cookie, which is for our own pages alone; the
-	// same page asked for by itself has it.
+	// Browsers send the SameSite cookie not with a link from another site, but with a reload of the same
+	// page.
 	p.Again = r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Site") == "cross-site"
 	p.Body = struct{ Tokens bool }{c.access.Required()}
 	c.write(w, status, "signin", p)

@@ -10,28 +10,28 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
-// testView is the outcome of the last 'toolctl test', as far as a person may see it.
+// testView is the report of the last 'toolctl test', as far as a person may see it.
 type testView struct {
 	Time      time.Time          `json:"time,omitzero"`
 	Paths     []string           `json:"paths,omitempty"`
 	Scenarios []scenarioView     `json:"scenarios,omitempty"`
 	Coverage  *scenario.Coverage `json:"coverage,omitempty"`
 	Counts    map[string]int     `json:"counts,omitempty"`
-	// Hidden is how many scenarios call tools that the person does not see.
+	// Hidden is the number of scenarios that call tools which the person does not see.
 	Hidden int `json:"hidden,omitempty"`
-	// More is how many scenarios are counted and left out.
+	// More is the number of further scenarios, which are counted and left out.
 	More int `json:"more,omitempty"`
-	// Problem says why there is no outcome.
+	// Problem says why there is no report.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Bounds of what a page shows of the outcome.
+// Limits of the displayed report.
 const (
 	maxScenarios = 500
 	maxFailures  = 20
 )
 
-// tests reads the outcome that 'toolctl test' left.
+// tests reads the report of 'toolctl test'.
 func (c *Console) tests(r *request) testView {
 	path := c.opts.TestReport
 	if path == "" {

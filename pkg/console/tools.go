@@ -29,7 +29,7 @@ type toolRow struct {
 	Server      string            `json:"server,omitempty"`
 	// Blocked is the policy that refuses every call.
 	Blocked string `json:"blocked_by,omitempty"`
-	// Policies are those with a rule that matters to its calls; Held says that one of them holds
+	// Policies are those with a rule that applies to its calls; Held reports whether one of them holds
 	// each call for approval.
 	Policies []string `json:"policies,omitempty"`
 	Held     bool     `json:"needs_approval,omitempty"`
@@ -53,7 +53,7 @@ func rowOf(view gateway.View, it registry.Item) toolRow {
 	return r
 }
 
-// toolsPage is one page of the tools.
+// toolsPage is a page of the list of tools.
 type toolsPage struct {
 	listPage[registry.Item]
 	Tools []toolRow
@@ -92,7 +92,7 @@ func listTools(r *request) toolsPage {
 	return p
 }
 
-// labelText writes labels in the order of their keys.
+// labelText returns labels as text, sorted by key.
 func labelText(labels map[string]string) string {
 	var all []string
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
@@ -101,7 +101,7 @@ func labelText(labels map[string]string) string {
 	return strings.Join(all, " ")
 }
 
-// States of a tool by which a list is narrowed.
+// States of tools and servers, for filters.
 const (
 	stateReady    = "ready"
 	stateNotReady = "not-ready"
@@ -114,7 +114,7 @@ func (c *Console) tools(r *request) error {
 	return nil
 }
 
-// toolPage is all that is known of one tool.
+// toolPage shows the details of a tool.
 type toolPage struct {
 	toolRow
 	Reasons  []v1.Violation
@@ -129,7 +129,7 @@ type toolPage struct {
 	Day      *chart
 }
 
-// find returns the tool that a page is of.
+// find returns the tool that a request names.
 func (c *Console) find(r *request) (registry.Item, error) {
 	return r.view.Tool(r.PathValue("namespace") + "/" + r.PathValue("name"))
 }
@@ -173,7 +173,7 @@ func (c *Console) toolPage(r *request, it registry.Item) toolPage {
 	return p
 }
 
-// originView says where a tool comes from.
+// originView is the origin of a tool.
 type originView struct {
 	Manifest string `json:"manifest,omitempty"`
 	Commit   string `json:"commit,omitempty"`
@@ -204,7 +204,7 @@ func (c *Console) originOf(r *request, it registry.Item) originView {
 	return v
 }
 
-// indented is JSON as people read it.
+// indented returns JSON with indentation.
 func indented(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil || len(raw) > maxIndented {

@@ -15,20 +15,20 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// editor is a form drawn from a schema, with the JSON beside it.
+// editor is a form for a schema, with the JSON beside it.
 type editor struct {
-	// Target is where the form goes: the last part of the page's address.
+	// Target is the action of the form: the last part of the page's address.
 	Target   string
 	Form     *field
 	Raw      string
 	RawError string
-	Wrong    []*field       // those with violations
-	Left     []v1.Violation // those that are no field's
-	Checked  bool           // the arguments were judged, and are again as they change
+	Wrong    []*field       // fields with violations
+	Left     []v1.Violation // violations without a field
+	Checked  bool           // the arguments were validated, and are validated again as they change
 	Problem  string
 }
 
-// tryPage is the form by which a tool is called, and what came of it.
+// tryPage is the form to call a tool, and the outcome.
 type tryPage struct {
 	toolRow
 	editor
@@ -37,7 +37,7 @@ type tryPage struct {
 	Plan     string
 	Explain  *policy.Explanation
 	Copies   []copyText
-	Notice   string // what will become of each call, if it is not made
+	Notice   string // why calls are refused or wait; empty for neither
 }
 
 // Actions of the form.
@@ -45,8 +45,8 @@ const (
 	actionRun     = "run"
 	actionPlan    = "plan"
 	actionExplain = "explain"
-	actionRaw     = "raw"  // the form is drawn from the JSON
-	actionForm    = "form" // the JSON is written from the form
+	actionRaw     = "raw"  // fill the form from the JSON
+	actionForm    = "form" // write the JSON from the form
 )
 
 func (c *Console) try(r *request) error {
@@ -82,8 +82,8 @@ func (c *Console) try(r *request) error {
 	return err
 }
 
-// answer draws the form that is asked for, which begins with a value if that is an object. One that was sent
-// is read, and do carries out its action. It returns the status of the page.
+// answer draws a new form, with first as its value if that is an object; of a submitted form it reads the
+// arguments, with which do carries out the action. It returns the status of the page.
 func (p *editor) answer(r *request, s schema, first any, do func(action string, args json.RawMessage) int) (int, error) {
 	if err := r.form(); err != nil {
 		return 0, err
@@ -103,7 +103,7 @@ func (p *editor) answer(r *request, s schema, first any, do func(action string, 
 	return do(action, json.RawMessage(jsonText(value))), nil
 }
 
-// notice says what keeps each call of a tool from being made now; empty for nothing.
+// notice returns why calls of a tool are refused or wait now; empty for neither.
 func (c *Console) notice(r *request, it registry.Item) string {
 	if !it.Ready {
 		return "This tool is not ready: " + it.Reason()
@@ -125,7 +125,7 @@ func (c *Console) notice(r *request, it registry.Item) string {
 	return ""
 }
 
-// take reads the form as it was sent and draws it anew; false when its JSON is not valid.
+// take reads the submitted form and draws it again; it returns false for invalid JSON.
 func (p *editor) take(s schema, r *request, action string) (any, bool) {
 	p.Checked = r.PostForm.Has("checked")
 	value, ok := p.read(s, r, action)
@@ -141,7 +141,7 @@ func (p *editor) take(s schema, r *request, action string) (any, bool) {
 	return settled(value), true
 }
 
-// invalid puts the violations of arguments at their fields; false for any other error.
+// invalid assigns the violations of arguments to their fields; it returns false for any other error.
 func (p *editor) invalid(err error) bool {
 	var invalid *v1.ValidationError
 	if !errors.As(err, &invalid) || invalid.Type != v1.ArgsInvalid {
@@ -152,8 +152,8 @@ func (p *editor) invalid(err error) bool {
 	return true
 }
 
-// read returns the arguments that a form holds: those of its fields, or the JSON beside them
-// when that was edited last.
+// read returns the arguments of a form: those of its fields, or the JSON beside them if that was edited
+// last.
 func (p *editor) read(s schema, r *request, action string) (any, bool) {
 	if action == actionRaw || action != actionForm && r.PostForm.Get("source") == "raw" {
 		text := strings.TrimSpace(r.PostForm.Get("raw"))
@@ -175,7 +175,7 @@ func (p *editor) fill(s schema, value any, posted map[string][]string) {
 	p.Raw = indented([]byte(jsonText(settled(value))))
 }
 
-// carryOut makes the call, or says what it would do.
+// carryOut makes, plans or explains the call.
 func (c *Console) carryOut(r *request, p *tryPage, it registry.Item, action string, args json.RawMessage) int {
 	call := v1.Call{Tool: it.FullName, Args: args, Session: r.id}
 	var err error
@@ -218,7 +218,7 @@ func (c *Console) carryOut(r *request, p *tryPage, it registry.Item, action stri
 	return status
 }
 
-// mcpAddress is where MCP clients reach the tools, as far as the request tells.
+// mcpAddress returns the address of the MCP endpoint, as far as the request tells.
 func (c *Console) mcpAddress(r *http.Request) string {
 	if at := c.link(""); at != "" {
 		return strings.TrimSuffix(strings.TrimSuffix(at, "/"), "/ui") + "/mcp"

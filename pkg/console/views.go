@@ -12,11 +12,11 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// The views are what pages, answers of the API and events say of calls, servers, tools and the
-// rest. They name what is shown, field by field: what is added to the types that they are made
-// from stays hidden until it is added here. A field that is for operators says so.
+// Views are what pages, API responses and events show of calls, servers, tools and other objects. They
+// list the shown fields one by one: a field that is added to the original type stays hidden until it is
+// added here. Fields that only operators see say so.
 
-// callView is a call that is over.
+// callView is a finished call.
 type callView struct {
 	Number       int64              `json:"number"`
 	Time         time.Time          `json:"time"`
@@ -61,7 +61,7 @@ func (c *Console) viewCalls(r *request, all []event) []callView {
 	return out
 }
 
-// viewEffects leaves addresses, paths and commands to operators.
+// viewEffects hides addresses, paths and commands from everyone but operators.
 func (c *Console) viewEffects(r *request, all []v1.Effect) []v1.Effect {
 	if c.operates(r.person) {
 		return all
@@ -73,7 +73,7 @@ func (c *Console) viewEffects(r *request, all []v1.Effect) []v1.Effect {
 	return out
 }
 
-// seeing says which calls a person sees: their own, and who runs the console all.
+// seeing reports which calls a person sees: operators see all, others their own.
 func (c *Console) seeing(r *request) func(*event) bool {
 	if c.operates(r.person) {
 		return func(*event) bool { return true }
@@ -81,7 +81,7 @@ func (c *Console) seeing(r *request) func(*event) bool {
 	return func(e *event) bool { return e.Principal == r.principal }
 }
 
-// toolSight says which tools a person sees; who runs the console sees all, those that are gone too.
+// toolSight reports which tools a person sees. Operators see all, including removed ones.
 func (c *Console) toolSight(r *request) func(namespace, name string) bool {
 	if c.operates(r.person) {
 		return func(string, string) bool { return true }
@@ -99,7 +99,7 @@ func (c *Console) toolSight(r *request) func(namespace, name string) bool {
 	}
 }
 
-// serverView is an MCP server. Others than operators see one that offers them a tool or a prompt.
+// serverView is an MCP server. People other than operators see only servers that offer them a tool or a prompt.
 type serverView struct {
 	Key             v1.Key           `json:"key"`
 	Ready           bool             `json:"ready"`
@@ -115,7 +115,7 @@ type serverView struct {
 	PID       int           `json:"pid,omitempty"`
 	Starts    int           `json:"starts,omitempty"`
 	LastSeen  time.Time     `json:"last_seen,omitzero"`
-	// Operator says that these are shown.
+	// Operator reports whether the fields above are shown.
 	Operator bool `json:"-"`
 }
 
@@ -123,7 +123,7 @@ type serverView struct {
 type serverToolView struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// For operators: its name on the server, and why it cannot be called.
+	// For operators: the name of the tool on the server, and why it cannot be called.
 	Remote  string `json:"remote,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
@@ -165,8 +165,8 @@ func (c *Console) viewServers(r *request) []serverView {
 	return out
 }
 
-// viewTool is a tool's manifest: for operators all of it, secrets masked, and for others what a
-// client may know.
+// viewTool returns the manifest of a tool: for operators all of it with secrets masked, for others what
+// clients may know.
 func (c *Console) viewTool(r *request, t *v1.Tool) (*v1.Tool, error) {
 	if c.operates(r.person) {
 		masked, err := redact.Manifest(t)
@@ -182,14 +182,14 @@ func (c *Console) viewTool(r *request, t *v1.Tool) (*v1.Tool, error) {
 	}, nil
 }
 
-// planView is what a call would do.
+// planView is the plan of a call.
 type planView struct {
 	Tool      string             `json:"tool"`
 	Namespace string             `json:"namespace"`
 	Executor  string             `json:"executor"`
 	Args      json.RawMessage    `json:"args"`
 	Policy    *v1.PolicyDecision `json:"policy,omitempty"`
-	// For operators: what would be sent, and where.
+	// For operators: the request that would be sent.
 	Request any `json:"request,omitempty"`
 }
 
@@ -201,8 +201,8 @@ func (c *Console) viewPlan(r *request, p registry.Plan) planView {
 	return v
 }
 
-// explain says what the policies make of a call. Which policies govern whose calls is for
-// operators.
+// explain returns the decision of the policies on a call. Only operators see the policies that do not
+// apply, since these name other principals.
 func (c *Console) explain(r *request, call v1.Call) (policy.Explanation, error) {
 	ex, err := r.view.Explain(r.Context(), call)
 	if !c.operates(r.person) {
@@ -211,7 +211,7 @@ func (c *Console) explain(r *request, call v1.Call) (policy.Explanation, error) 
 	return ex, err
 }
 
-// approvalView is a call that waits or waited.
+// approvalView is a call that waits for approval, or has waited for it.
 type approvalView struct {
 	ID         string          `json:"id"`
 	State      string          `json:"state"`
@@ -230,11 +230,11 @@ type approvalView struct {
 	Reason     string          `json:"reason,omitempty"`
 	Decided    time.Time       `json:"decided_at,omitzero"`
 	EditedArgs json.RawMessage `json:"edited_args,omitempty"`
-	// Refusal says why the person who looks may not decide on it; empty when that person may.
+	// Refusal says why the person who views the call may not decide on it; empty if that person may.
 	Refusal string `json:"refusal,omitempty"`
 }
 
-// viewPending is a call that waits, or waited, secrets masked, as it is at a time.
+// viewPending returns a call with its state at a given time and with secrets masked.
 func viewPending(p *v1.PendingCall, now time.Time) approvalView {
 	return approvalView{
 		ID: p.ID, State: p.StateAt(now), Tool: p.Tool, Namespace: p.Namespace, Policy: p.Policy, Rule: p.Rule, Approvers: p.Approvers, Principal: p.Principal,
@@ -243,8 +243,8 @@ func viewPending(p *v1.PendingCall, now time.Time) approvalView {
 	}
 }
 
-// pendingSight says which calls that wait, or waited, a person may see: those that the person
-// may decide on, and those that the person made. Who runs the console sees all.
+// pendingSight reports which approvals a person may see: those that the person may decide on, and those of
+// the person's own calls. Operators see all.
 func (c *Console) pendingSight(p person) func(*v1.PendingCall) bool {
 	operates := c.operates(p)
 	return func(call *v1.PendingCall) bool {
@@ -252,7 +252,7 @@ func (c *Console) pendingSight(p person) func(*v1.PendingCall) bool {
 	}
 }
 
-// scenarioView is the outcome of a scenario.
+// scenarioView is the result of a scenario.
 type scenarioView struct {
 	Name        string             `json:"name"`
 	Namespace   string             `json:"namespace"`
@@ -264,7 +264,7 @@ type scenarioView struct {
 	Judgement   string             `json:"judgement"`
 	Failures    []scenario.Failure `json:"failures"`
 	DurationMS  float64            `json:"duration_ms"`
-	// For operators: the calls that were played, and what came back.
+	// For operators: the calls and their results.
 	Turns []scenario.Turn `json:"turns,omitempty"`
 }
 
@@ -279,7 +279,7 @@ func (c *Console) viewScenario(r *request, s *scenario.Result) scenarioView {
 	return v
 }
 
-// viewCoverage is the coverage of the tools that a person sees; that of policies is for operators.
+// viewCoverage returns the coverage of the tools that a person sees. Only operators see the coverage of policies.
 func (c *Console) viewCoverage(r *request, all *scenario.Coverage) *scenario.Coverage {
 	if all == nil || c.operates(r.person) {
 		return all

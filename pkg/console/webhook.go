@@ -25,20 +25,19 @@ import (
 	"toolctl.dev/toolctl/internal/inspect"
 )
 
-// Forms of the messages of a [Webhook].
+// Message formats of a [Webhook].
 const (
 	FormatJSON  = "json"
 	FormatSlack = "slack"
 )
 
-// Webhook is told of each call that begins to wait for approval, by a POST that is signed as
-// Standard Webhooks 1.0 has it: the headers webhook-id, webhook-timestamp and
-// webhook-signature, which is "v1," and the base64 of the HMAC-SHA256, with Secret, of the
-// first two and the body, joined by points.
+// Webhook receives a POST for each call that starts to wait for approval, signed as in Standard Webhooks
+// 1.0: webhook-signature is "v1," and the base64 of the HMAC-SHA256, keyed with Secret, of webhook-id,
+// webhook-timestamp and the body, joined by periods.
 type Webhook struct {
-	// URL is where to send it. Required.
+	// URL is the address to POST to. Required.
 	URL string
-	// Secret is the key of the HMAC. Required, but for the form of Slack, whose address is the secret.
+	// Secret is the key of the HMAC. Required, except for FormatSlack, whose URL is the secret.
 	Secret []byte
 	// Format is FormatJSON or FormatSlack. Default: FormatJSON.
 	Format string
@@ -58,7 +57,7 @@ func WebhookSecret(file []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// Validate returns what is wrong with the webhook.
+// Validate returns an error if the webhook cannot be used.
 func (w Webhook) Validate() error {
 	u, err := url.Parse(w.URL)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
@@ -77,7 +76,7 @@ func (w Webhook) Validate() error {
 	return nil
 }
 
-// Bounds of sending.
+// Limits of sending.
 const (
 	maxUnsent   = 256
 	sendTime    = 10 * time.Second
@@ -86,7 +85,7 @@ const (
 	maxSlackArg = 2000
 )
 
-// sender sends the messages of a webhook one after the other.
+// sender sends the messages of a webhook one by one.
 type sender struct {
 	hook   Webhook
 	link   func(page string) string
@@ -99,12 +98,12 @@ func newSender(w Webhook, link func(string) string, log *slog.Logger) *sender {
 	return &sender{hook: w, link: link, log: log, queue: make(chan v1.PendingCall, maxUnsent), client: &retryablehttp.Client{
 		HTTPClient: &http.Client{Timeout: sendTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		RetryMax:   sendTries - 1, RetryWaitMin: firstPause, CheckRetry: retryablehttp.DefaultRetryPolicy, ErrorHandler: retryablehttp.PassthroughErrorHandler,
-		// The wait that a server asks for is left aside: it would hold up the messages behind this one.
+		// Retry-After is ignored: it would hold up the messages behind this one.
 		Backoff: func(first, _ time.Duration, tries int, _ *http.Response) time.Duration { return first << (2 * tries) },
 	}}
 }
 
-// send leaves a call to be told of, and never waits.
+// send queues the message about a call and never blocks.
 func (s *sender) send(p v1.PendingCall) {
 	select {
 	case s.queue <- p:
@@ -127,7 +126,7 @@ func (s *sender) run(ctx context.Context) {
 	}
 }
 
-// deliver sends a message until it is taken, a few times.
+// deliver sends a message, with a few retries.
 func (s *sender) deliver(ctx context.Context, p v1.PendingCall) error {
 	body, err := s.message(p)
 	if err != nil {
@@ -162,7 +161,7 @@ func (s *sender) deliver(ctx context.Context, p v1.PendingCall) error {
 	return nil
 }
 
-// message is what is sent of a call: what a person who decides sees, secrets masked.
+// message returns the message about a call: what approvers see, with secrets masked.
 func (s *sender) message(p v1.PendingCall) ([]byte, error) {
 	at := s.link("approvals/" + p.ID)
 	if s.hook.Format != FormatSlack {
@@ -188,7 +187,7 @@ func (s *sender) message(p v1.PendingCall) ([]byte, error) {
 	return json.Marshal(map[string]any{"text": slackText(text) + ": " + at, "blocks": blocks})
 }
 
-// slackText escapes what Slack would read as its own marks.
+// slackText escapes the markup characters of Slack.
 func slackText(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(inspect.Show(s))
 }
