@@ -220,7 +220,7 @@ type PolicyError struct {
 	Message string
 	// Limit and Used are the figures of a counting rule; both 0 for the others.
 	Limit, Used int64
-	// Source is where the rule stands.
+	// Source is the place of the rule in its manifest.
 	Source Source
 }
 

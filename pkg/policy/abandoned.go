@@ -6,8 +6,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Abandoned says which counts of a policy an edit leaves behind: each as a sentence. A nil
-// after is a policy that is removed; a nil before one that is new, which leaves nothing.
+// Abandoned returns a sentence for each count of a policy that an edit discards. A nil after means a
+// removed policy; a nil before means a new one, which discards nothing.
 func Abandoned(before, after *v1.ToolPolicy) []string {
 	if before == nil {
 		return nil

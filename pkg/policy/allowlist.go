@@ -6,8 +6,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// allowlist is spec.allowlist: it refuses the tools that fit none of its
-// patterns. A list that is there and empty allows none.
+// allowlist returns the rule of spec.allowlist: it refuses the tools that match none of
+// its patterns. An empty list allows no tools.
 func allowlist(s *v1.ToolPolicySpec) []*rule {
 	if s.Allowlist == nil {
 		return nil

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Audience says which principals may call a tool that is blocked for others: by
-// a policy that matches principals.
+// Audience is the set of principals that may call a tool which a policy that
+// matches principals blocks for others.
 type Audience struct {
 	chain *Chain
 	text  string
 }
 
-// Audience returns who may call the tool; nil when its policies make no
-// difference: they block it for all principals or for none.
+// Audience returns the principals that may call the tool; nil if its policies
+// block it for all principals or for none.
 func (c *Chain) Audience() *Audience {
 	if c == nil || !c.personal || c.blocked {
 		return nil
@@ -32,8 +32,8 @@ func (c *Chain) Audience() *Audience {
 	return &Audience{chain: c, text: strings.Join(slices.Compact(refuse), " ")}
 }
 
-// Sees reports whether some call of the principal may pass.
+// Sees reports whether some call of the principal may run.
 func (a *Audience) Sees(principal string) bool { return a.chain.BlockedFor(principal) == nil }
 
-// String is the same for audiences that see the same.
+// String returns the same text for audiences that see the same.
 func (a *Audience) String() string { return a.text }

@@ -6,7 +6,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// blocklist is spec.blocklist: it refuses the tools that fit one of its patterns.
+// blocklist returns the rule of spec.blocklist: it refuses the tools that match one of its patterns.
 func blocklist(s *v1.ToolPolicySpec) []*rule {
 	if len(s.Blocklist) == 0 {
 		return nil

@@ -17,12 +17,12 @@ import (
 type Chain struct {
 	set      *Set
 	tool     Subject
-	policies []*policy // that match, be it without rules
-	personal bool      // some of them match principals: of makes the chain of one
-	requires bool      // some policy of all principals has tool_choice required
-	// steps are the rules that can matter to a call, in the order in which they are
-	// asked: counts, refusals by name, and what waits for approval. It ends at the first
-	// rule that refuses all: no rule after that can be the first to refuse.
+	policies []*policy // matching policies, including those without rules
+	personal bool      // some of them match principals: of returns the chain for one
+	requires bool      // a policy for all principals has tool_choice required
+	// steps are the rules that may affect a call, in the order of evaluation: counts,
+	// refusals by name, and approvals. They end with the first rule that refuses every
+	// call, since no later rule can be the first to refuse.
 	steps   []*rule
 	blocked bool
 }
@@ -51,18 +51,18 @@ func (c *Chain) of(principal string) *Chain {
 	return v
 }
 
-// Request is what a decision depends on beside the tool.
+// Request is what a decision depends on besides the tool.
 type Request struct {
-	// Session names the conversation; empty is a session of its own.
+	// Session names the session; empty means a session of its own.
 	Session string
-	// Turn names the turn within the session; empty is the session's unnamed turn.
+	// Turn names the turn within the session; empty means the session's unnamed turn.
 	Turn string
-	// Principal is who asks, for policies that match principals and limits that count by
-	// them; empty is nobody that is known. A session is one of its principal: two principals
-	// who name it alike have two.
+	// Principal is the caller, for policies that match principals and limits that count by
+	// them; empty means an anonymous caller. A session belongs to its principal: two principals
+	// that use the same name have two sessions.
 	Principal string
-	// Args are the arguments as they will be executed, and Now is the time of the call; for
-	// rules that are written in Go. Args is nil when an explanation is asked for without.
+	// Args are the arguments for the executor, and Now is the time of the call, both for rules
+	// written in Go. Args is nil for an explanation without arguments.
 	Args json.RawMessage
 	Now  time.Time
 }
@@ -72,19 +72,19 @@ type Admission struct {
 	// Decision says allow, audit or deny, and the rule that decided. It is empty
 	// when no policy governs the call.
 	Decision v1.PolicyDecision
-	// Approval is what the call must wait for before it may run; nil when it need not
-	// wait. Decision is what holds besides it.
+	// Approval is the approval that the call needs before it may run; nil for none. Decision
+	// holds in addition.
 	Approval *Approval
-	// Budgets say what is left of the counts that limit the call, as [v1.Result] has them.
+	// Budgets are the remaining budgets of the call, as in [v1.Result].
 	Budgets []v1.Budget
 
 	counters Counters
 	reserved []v1.Counter
 }
 
-// Release gives back what the call reserved, for a call whose executor never ran.
-// It does its work even when ctx has ended, which is often why the executor did
-// not run, and gives up after five seconds. Further calls do nothing.
+// Release gives back the counts that the call reserved, if its executor never ran.
+// It works even after ctx has ended, which is often why the executor did not run,
+// and gives up after five seconds. Further calls do nothing.
 func (a *Admission) Release(ctx context.Context) error {
 	const patience = 5 * time.Second
 	reserved := a.reserved
@@ -163,13 +163,13 @@ func (c *Chain) Admit(ctx context.Context, store Counters, req Request) (Admissi
 	return adm, nil
 }
 
-// uncounted refuses a call that could not be counted.
+// uncounted returns the refusal of a call that could not be counted.
 func (c *Chain) uncounted(err error) error {
 	return &v1.ExecutionError{Tool: c.tool.Name, Phase: v1.PhaseConnect, Message: "refused, because its policies could not count the call: " + err.Error(), Cause: err}
 }
 
-// budgets says what is left of the kept counts of policies that enforce them; at has the places of
-// counters in counts, and counted says that this call was added to them.
+// budgets returns the budgets of policies that enforce their counts. at has the index of each rule's
+// counter in counts, and counted reports whether the call was added to them.
 func (c *Chain) budgets(at map[string]int, counts []v1.Count, counted bool) (budgets []v1.Budget) {
 	for _, r := range c.steps {
 		i, kept := at[r.key]
@@ -185,7 +185,7 @@ func (c *Chain) budgets(at map[string]int, counts []v1.Count, counted bool) (bud
 	return budgets
 }
 
-// counters returns the kept counters of some rules, in order, each once, and the place of each by the
+// counters returns the kept counters of some rules, each once and in order, and the index of each by the
 // key of its rules.
 func counters(rules []*rule, t *Subject, req Request) (keys []v1.Counter, at map[string]int) {
 	at = map[string]int{}
@@ -198,8 +198,8 @@ func counters(rules []*rule, t *Subject, req Request) (keys []v1.Counter, at map
 	return keys, at
 }
 
-// ask asks the rules that are written in Go, before anything is counted: one verdict for
-// each, and whether one of a policy that is enforced refuses.
+// ask evaluates the rules written in Go, before anything is counted. It returns their verdicts,
+// and whether a rule of an enforced policy refuses.
 func (c *Chain) ask(ctx context.Context, req Request) (said map[*rule]verdict, refused bool) {
 	said = map[*rule]verdict{}
 	for _, r := range c.steps {
@@ -211,8 +211,8 @@ func (c *Chain) ask(ctx context.Context, req Request) (said map[*rule]verdict, r
 	return said, refused
 }
 
-// reserve reserves the counters. When a rule refuses the call anyway, it only
-// looks for a full one, since a count may stand before that rule.
+// reserve reserves the counters. If a rule refuses the call anyway, it only
+// looks for a full counter, since a counting rule may come before that rule.
 func reserve(ctx context.Context, store Counters, keys []v1.Counter, refused bool) (counts []v1.Count, full int, err error) {
 	switch {
 	case len(keys) == 0:
@@ -241,7 +241,7 @@ func firstFull(counters []v1.Counter, counts []v1.Count) int {
 }
 
 // BlockedFor returns the refusal of the first rule that refuses every call of the
-// tool by a principal; nil when some call of it may pass. See [Chain.Blocked].
+// tool by a principal; nil if some call may run. See [Chain.Blocked].
 func (c *Chain) BlockedFor(principal string) *v1.PolicyError {
 	if c == nil {
 		return nil
@@ -250,9 +250,9 @@ func (c *Chain) BlockedFor(principal string) *v1.PolicyError {
 }
 
 // Blocked returns the refusal of the first rule that refuses every call of the
-// tool, whoever calls and whatever was counted before (tool_choice none, a blocklist,
-// an allowlist, a limit of 0), or nil when there is none. Such a tool need not be
-// offered. Policies in mode audit block nothing.
+// tool, for all principals and counts (tool_choice none, a blocklist, an allowlist,
+// a limit of 0), or nil if there is none. Such a tool need not be offered. Policies
+// in mode audit block nothing.
 func (c *Chain) Blocked() *v1.PolicyError {
 	if c == nil || !c.blocked {
 		return nil
@@ -260,13 +260,13 @@ func (c *Chain) Blocked() *v1.PolicyError {
 	return c.steps[len(c.steps)-1].refusal(&c.tool, v1.Count{}, verdict{})
 }
 
-// Guards reports whether a policy in mode enforce refuses calls of the tool, counts them
-// against a limit or holds them for approval, whoever calls.
+// Guards reports whether a policy in mode enforce refuses calls of the tool, limits them or
+// holds them for approval, for all principals.
 func (c *Chain) Guards() bool {
 	return c != nil && slices.ContainsFunc(c.steps, func(r *rule) bool { return !r.policy.audit && !r.policy.personal() })
 }
 
-// Concerned returns the names of the policies with a rule that can matter to a principal's calls
+// Concerned returns the names of the policies with a rule that may affect a principal's calls
 // of the tool, and whether one of them holds each call for approval.
 func (c *Chain) Concerned(principal string) (policies []string, held bool) {
 	if c == nil {
@@ -281,8 +281,8 @@ func (c *Chain) Concerned(principal string) (policies []string, held bool) {
 	return policies, held
 }
 
-// Requires reports whether a policy in mode enforce that governs the calls of a
-// principal wants a model to call a tool: whether its tool_choice is required.
+// Requires reports whether a policy in mode enforce requires a model to call a tool for a
+// principal, by tool_choice required.
 func (c *Chain) Requires(principal string) bool {
 	return c != nil && (c.requires || c.personal && c.of(principal).requires)
 }

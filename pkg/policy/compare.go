@@ -12,34 +12,34 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// Case is a call that is decided otherwise than before.
+// Case is a call with a different decision than before.
 type Case struct {
 	Tool      string `json:"tool"`
 	Namespace string `json:"namespace"`
-	// Principal is who calls; empty for nobody that is known.
+	// Principal is the caller; empty for an anonymous one.
 	Principal string `json:"principal,omitempty"`
-	// Labels are those of the tool, where they matter and no tool of the manifests has them.
+	// Labels are the labels of a tool that the manifests do not have.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Earlier is how many calls went through before this one, and Where how they stand to it.
+	// Earlier is the number of calls before this one, and Where relates them to it.
 	Earlier int64  `json:"earlier_calls,omitempty"`
 	Where   string `json:"earlier_where,omitempty"`
 	// Was and Now are the decisions: allow, audit, pending or deny.
 	Was string `json:"was"`
 	Now string `json:"now"`
-	// Rule is the field of the policy that decides, now or, when none does any more, before.
+	// Rule is the deciding field of the policy: now, or before if no rule decides now.
 	Rule string `json:"rule,omitempty"`
 	// Message says why.
 	Message string `json:"message,omitempty"`
 }
 
-// Compare looks for calls on which a change of one policy shows: one that it treats more
-// strictly than before, and one that it treats less strictly; each is nil when none was
-// found. A nil before is a policy that is new, a nil after one that is gone. The decisions
-// are those of [Chain.Admit], of this policy alone.
+// Compare finds calls that show the effect of a change of a policy: one that is treated more
+// strictly than before, and one that is treated less strictly; each is nil if none was found. A
+// nil before means a new policy, a nil after a removed one. The decisions are those of
+// [Chain.Admit] for this policy alone.
 //
-// Tools are taken from known, and made up for patterns that fit none. The earlier calls of a
-// case are all alike: of the same turn, session, principal, tool and time as the call itself,
-// or of another one of these.
+// Tools come from known, and are made up for patterns without a matching tool. The earlier calls
+// of a case are all alike: they have the turn, session, principal, tool and time of the call
+// itself, or differ from it in one of these.
 func Compare(ctx context.Context, before, after *v1.ToolPolicy, known *Tools) (tighter, looser *Case) {
 	c := &comparison{was: newJudge(before), now: newJudge(after)}
 	for _, p := range []*v1.ToolPolicy{before, after} {
@@ -55,8 +55,8 @@ func Compare(ctx context.Context, before, after *v1.ToolPolicy, known *Tools) (t
 	return c.tighter, c.looser
 }
 
-// CompareTools does what [Compare] does for a change of a tool: it looks for calls that
-// the policies decide otherwise because the tool has other labels, or another server.
+// CompareTools does for a change of a tool what [Compare] does for one of a policy: it finds calls
+// with a different decision because the tool has other labels, or another server.
 func CompareTools(ctx context.Context, policies []*v1.ToolPolicy, before, after Subject) (tighter, looser *Case) {
 	set := Compile(policies)
 	c := &comparison{policies: policies, subjects: []sampled{{was: before, now: after, real: true}}}
@@ -72,18 +72,18 @@ type comparison struct {
 	tighter, looser *Case
 }
 
-// sampled is a tool whose calls are tried, as it was and as it is.
+// sampled is a tool whose calls are tried, before and after the change.
 type sampled struct {
 	was, now Subject
-	real     bool // the manifests have it
+	real     bool // the manifests have the tool
 }
 
-// judge is one of the two sides.
+// judge is one side of the comparison.
 type judge struct{ set *Set }
 
 func newJudge(p *v1.ToolPolicy) *judge { return &judge{set: Compile([]*v1.ToolPolicy{p})} }
 
-// maxTried bounds the calls that one comparison tries.
+// maxTried limits the calls that a comparison tries.
 const maxTried = 200_000
 
 func (c *comparison) search(ctx context.Context) {
@@ -108,9 +108,9 @@ func (c *comparison) search(ctx context.Context) {
 	}
 }
 
-// relation says how the earlier calls stand to the one that is tried.
+// relation says how the earlier calls relate to the tried one.
 type relation struct {
-	where   string // empty: there are none
+	where   string // empty for no earlier calls
 	earlier Request
 	ago     time.Duration // how long before
 	tool    *sampled      // nil: the same
@@ -152,8 +152,8 @@ func relations(all []sampled, at int, principal string, counts bool) []relation 
 	return list
 }
 
-// try decides on one call after n earlier ones, on both sides, and reports whether both
-// refuse it: no more calls can go through then.
+// try decides on a call after n earlier ones, on both sides, and reports whether both
+// refuse it: then no further calls can run.
 func (c *comparison) try(ctx context.Context, s sampled, r relation, principal string, n int64) (both bool) {
 	probe := tried
 	probe.Principal = principal
@@ -192,14 +192,14 @@ func (s sampled) caseOf(principal string, r relation, n int64, was, now outcome)
 	return c
 }
 
-// outcome is what one side says of a call.
+// outcome is the decision of one side on a call.
 type outcome struct {
 	decision, rule, message string
-	timeout                 time.Duration // of a call that waits
+	timeout                 time.Duration // of a pending call
 }
 
-// stricter reports whether a call is treated more strictly than by another side. What is
-// only recorded goes through.
+// stricter reports whether a call is treated more strictly than by another side. Audit counts as
+// allow, since the call runs.
 func (o outcome) stricter(than outcome) bool {
 	rank := func(o outcome) int { return max(weight(o.decision), weight(v1.DecisionAudit)) }
 	if rank(o) != rank(than) {
@@ -208,8 +208,8 @@ func (o outcome) stricter(than outcome) bool {
 	return o.decision == v1.DecisionPending && o.timeout < than.timeout
 }
 
-// decide says what the side does with a call after n earlier ones; not ok when those would
-// not have gone through.
+// decide returns the decision of the side on a call after n earlier ones; it is not ok if these
+// would not have run.
 func (j *judge) decide(ctx context.Context, tool Subject, req Request, earlierTool Subject, r relation, n int64) (_ outcome, ok bool) {
 	counts, before := &supposed{now: triedAt}, triedAt.Add(-r.ago)
 	if n > 0 {
@@ -219,7 +219,7 @@ func (j *judge) decide(ctx context.Context, tool Subject, req Request, earlierTo
 		shared := maps.Clone(theirs.keys)
 		maps.DeleteFunc(shared, func(k string, _ bool) bool { return !mine.keys[k] })
 		counts.keys, counts.n, counts.now = shared, n-1, before
-		if earlierTool.Name != tool.Name { // they share with each other what they do not with this one
+		if earlierTool.Name != tool.Name { // they share counters with each other that this call does not use
 			counts.keys = theirs.keys
 		}
 		if j.ask(ctx, earlierTool, r.earlier, counts).decision == v1.DecisionDeny {
@@ -247,8 +247,8 @@ func (j *judge) ask(ctx context.Context, tool Subject, req Request, counters Cou
 	return outcome{decision: admission.Decision.Decision, rule: admission.Decision.Rule}
 }
 
-// supposed are counters of which some are supposed to stand at n and the others at 0, or,
-// with note, all at 0 while the keys are noted.
+// supposed are counters of which those in keys stand at n and the others at 0. With note, all stand
+// at 0 and the keys are recorded.
 type supposed struct {
 	now  time.Time
 	note bool
@@ -278,7 +278,7 @@ func (s *supposed) Read(_ context.Context, counters []v1.Counter) ([]v1.Count, e
 	return counts, nil
 }
 
-// bounds are the numbers of earlier calls at which a decision can change, 0 first.
+// bounds returns the numbers of earlier calls at which a decision can change, 0 first.
 func (c *comparison) bounds() []int64 {
 	all := []int64{0}
 	for _, p := range c.policies {
@@ -297,7 +297,7 @@ func (c *comparison) bounds() []int64 {
 	return slices.Compact(all)
 }
 
-// principals are callers that the policies tell from each other, nobody first.
+// principals returns callers that the policies distinguish, the anonymous one first.
 func (c *comparison) principals() []string {
 	all := []string{""}
 	for _, p := range c.policies {

@@ -8,11 +8,10 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Tools are the tools that manifests have, for [Compare]. They may be used by many
-// goroutines.
+// Tools are the tools of manifests, for [Compare]. They are safe for concurrent use.
 type Tools struct{ byNamespace map[string][]Subject } // each sorted by name
 
-// NewTools makes Tools. Of two of one name the first counts.
+// NewTools returns Tools. If two have the same name, the first counts.
 func NewTools(subjects []Subject) *Tools {
 	t := &Tools{byNamespace: map[string][]Subject{}}
 	for _, s := range subjects {
@@ -25,7 +24,7 @@ func NewTools(subjects []Subject) *Tools {
 	return t
 }
 
-// fitting yields the tools whose own name fits a pattern, in order.
+// fitting yields the tools whose own name matches a pattern, in order.
 func (t *Tools) fitting(namespace, pattern string, yield func(Subject) bool) {
 	if t == nil {
 		return
@@ -39,10 +38,10 @@ func (t *Tools) fitting(namespace, pattern string, yield func(Subject) bool) {
 	}
 }
 
-// sample chooses the tools whose calls are tried: for each pattern of the policies some that
-// fit it, and some that fit none.
+// sample selects the tools whose calls are tried: some that match each pattern of the policies, and
+// some that match none.
 func (c *comparison) sample(known *Tools) []sampled {
-	const each = 2 // of a pattern
+	const each = 2 // tools for each pattern
 	namespace := c.policies[0].Namespace()
 	patterns := c.patterns()
 	labels := c.labels()
@@ -72,7 +71,7 @@ func (c *comparison) sample(known *Tools) []sampled {
 			})
 		}
 	}
-	for _, want := range labels { // what no pattern names
+	for _, want := range labels { // tools without a matching pattern
 		n := 0
 		known.fitting(namespace, "*", func(s Subject) bool {
 			if s.hasLabels(want) && firstFit(patterns, s.Name) == "" {
@@ -93,7 +92,7 @@ func (c *comparison) sample(known *Tools) []sampled {
 	return out
 }
 
-// patterns are those of both policies for names of tools, each once.
+// patterns returns the distinct patterns for tool names in both policies.
 func (c *comparison) patterns() []string {
 	var all []string
 	for _, p := range c.policies {
@@ -110,7 +109,7 @@ func (c *comparison) patterns() []string {
 	return slices.Compact(all)
 }
 
-// labels are the sets of labels that the policies tell from each other, none first.
+// labels returns the label sets that the policies distinguish, no labels first.
 func (c *comparison) labels() []map[string]string {
 	all := []map[string]string{nil}
 	for _, p := range c.policies {
@@ -134,12 +133,12 @@ func hasLabels(labels, want map[string]string) bool {
 	return true
 }
 
-// narrower reports whether a name that fits a pattern fits a longer one too.
+// narrower reports whether a name that matches a pattern also matches a longer one.
 func narrower(patterns []string, than, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return len(p) > len(than) && v1.MatchPattern(p, name) })
 }
 
-// madeUp is a tool that fits a pattern and, where one is found, none that is longer.
+// madeUp returns a tool that matches a pattern and, if possible, no longer pattern.
 func madeUp(namespace, pattern string, patterns []string, labels map[string]string) Subject {
 	name, star := strings.CutSuffix(pattern, "*")
 	if star {

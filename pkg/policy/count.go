@@ -17,17 +17,17 @@ type count struct {
 	limit int64
 	per   string   // one of spans
 	tools []string // what is counted; empty: all tools that the policy governs
-	id    string   // what the count is known by within its policy
+	id    string   // identifies the count within its policy
 	name  string   // of the limit, if it has one
-	// Whose calls are counted apart. A session belongs to its principal, so what is
-	// counted by session is counted by principal too.
+	// What is counted separately. A session belongs to its principal, so counting by
+	// session implies counting by principal.
 	bySession, byPrincipal, byTool bool
-	// window is the length of a calendar span; 0 when the rule counts within a session.
+	// window is the length of a calendar span; 0 if the rule counts within a session.
 	window time.Duration
 }
 
-// newCount makes a count. A negative limit would mean "only counts" to
-// [Counters], so it allows none.
+// newCount returns a count. A negative limit allows no calls, since to [Counters] it
+// would mean no limit.
 func newCount(limit int64, per string, tools []string) *count {
 	c := &count{limit: max(limit, 0), per: per, tools: tools, bySession: per == v1.PerTurn || per == v1.PerSession}
 	switch per {
@@ -41,7 +41,7 @@ func newCount(limit int64, per string, tools []string) *count {
 	return c
 }
 
-// apart sets whose calls are counted apart; none leaves it as the span has it.
+// apart sets what is counted separately; without values the default of the span stays.
 func (c *count) apart(by []string) {
 	if len(by) == 0 {
 		return
@@ -60,7 +60,7 @@ func spans() []string {
 	return []string{v1.PerTurn, v1.PerSession, v1.PerMinute, v1.PerHour, v1.PerDay}
 }
 
-// includes says whether calls of the tool are counted, and the name by which.
+// includes reports whether calls of the tool are counted, and the name that matches.
 func (c *count) includes(t *Subject) (fit, bool) {
 	if len(c.tools) == 0 {
 		return fit{}, true
@@ -68,9 +68,9 @@ func (c *count) includes(t *Subject) (fit, bool) {
 	return t.among(c.tools)
 }
 
-// kept reports whether the count outlives the call. The counts of a session that
-// has no name do not: the call is the only one in it, so they are 0 before it. Nor
-// does a turn without a name that is in none.
+// kept reports whether the count outlives the call. Counts of an unnamed session do
+// not: the call is the only one in it, so they are 0 before it. Nor do counts of an
+// unnamed turn outside of a session.
 func (c *count) kept(req Request) bool {
 	switch {
 	case req.Session != "":
@@ -84,9 +84,9 @@ func (c *count) kept(req Request) bool {
 // sessionIdle is how long the count of a session or a turn is kept after its last call.
 const sessionIdle = 30 * 24 * time.Hour
 
-// counter is what a call of the tool adds to. Its key is made of the policy, what the
-// count is known by, the span, whom it counts by, and the values of those with the turn,
-// each escaped and with "|" between them, so that different counts have different keys.
+// counter returns the counter for a call of the tool. Its key consists of the policy, the id of
+// the count, the span, what it counts by, and the values of these and of the turn, all escaped
+// and separated by "|", so that different counts have different keys.
 func (r *rule) counter(t *Subject, req Request) v1.Counter {
 	c := v1.Counter{Limit: r.bound, Window: r.count.window}
 	if c.Window == 0 && (r.count.bySession || r.count.per == v1.PerTurn) {
@@ -111,8 +111,8 @@ func (r *rule) counter(t *Subject, req Request) v1.Counter {
 	return c
 }
 
-// escape writes s without "|", "/" and ":". Ids of sessions and turns come from
-// clients: a long one is replaced by its hash, so that keys stay short.
+// escape returns s without "|", "/" and ":". Clients choose the ids of sessions and
+// turns, so long ones are replaced by a hash to keep keys short.
 func escape(s string) string {
 	const longest = 128
 	if len(s) > longest {
@@ -122,7 +122,7 @@ func escape(s string) string {
 	return url.QueryEscape(s)
 }
 
-// full says in words that no call is left.
+// full returns the message for a count that has reached its limit.
 func (c *count) full(n v1.Count) string {
 	var s string
 	switch {
@@ -140,7 +140,7 @@ func (c *count) full(n v1.Count) string {
 	return s
 }
 
-// named says first which limit it is, when it has a name.
+// named prefixes a message with the name of the limit, if it has one.
 func (c *count) named(s string) string {
 	if c.name == "" {
 		return s
@@ -148,7 +148,7 @@ func (c *count) named(s string) string {
 	return fmt.Sprintf("limit %q: %s", c.name, s)
 }
 
-// state says in words how much is used: "2 of 3 calls used this session".
+// state describes the use of the count: "2 of 3 calls used this session".
 func (c *count) state(used int64) string {
 	return fmt.Sprintf("%d of %d %s used %s", used, c.limit, c.noun(c.limit), c.span())
 }
@@ -168,7 +168,7 @@ func (c *count) noun(n int64) string {
 	return b.String()
 }
 
-// span is the part of time, or of the conversation, that is counted in, and whose part.
+// span describes the span of the count, and whose calls it counts.
 func (c *count) span() string {
 	s := "this " + c.per
 	switch {
@@ -186,8 +186,8 @@ func (c *count) span() string {
 	return s
 }
 
-// spanAndBy is the part of the counter's key that says what is counted apart. It is the
-// span alone when that is counted as it is by default.
+// spanAndBy returns the part of the counter's key for the span and for what is counted
+// separately. It is the span alone for the default of the span.
 func (c *count) spanAndBy() string {
 	s := c.per
 	switch {

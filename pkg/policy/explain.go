@@ -8,46 +8,45 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// NotAsked is the verdict of a rule that has nothing to say about the tool.
+// NotAsked is the verdict of a rule that does not concern the tool.
 const NotAsked = "not_asked"
 
-// Explanation says how policies would decide on a call, and why.
+// Explanation is the decision of policies on a call, with its reasons.
 type Explanation struct {
 	Tool      string `json:"tool"`
 	Namespace string `json:"namespace"`
 	// Decision is "allow", "deny", "audit" or "pending".
 	Decision string `json:"decision"`
-	// Rule and Policy name the rule that decided; empty when all rules allow.
+	// Rule and Policy name the deciding rule; empty if all rules allow the call.
 	Rule   string `json:"rule,omitempty"`
 	Policy string `json:"policy,omitempty"`
 	// Matched are the policies that govern the tool, by name.
 	Matched []string `json:"matched"`
-	// Verdicts has every rule of the matched policies, in the order in which they are asked.
+	// Verdicts has every rule of the matched policies, in the order of evaluation.
 	Verdicts []Verdict `json:"verdicts"`
 	// Unmatched are the policies that do not govern the call.
 	Unmatched []Unmatched `json:"unmatched"`
 }
 
-// Verdict is what one rule says about a call, as if it were asked alone.
+// Verdict is the verdict of one rule on a call, independent of other rules.
 type Verdict struct {
 	Policy string `json:"policy"`
 	// Rule is the field of the policy, for example "limits[0]".
 	Rule string `json:"rule"`
-	// Verdict is "allow", "deny", "pending" (it waits until a person approves it),
-	// "audit" (it would be deny or pending, were the policy not in mode audit) or
-	// "not_asked".
+	// Verdict is "allow", "deny", "pending" (the call waits until a person approves it),
+	// "audit" (deny or pending in a policy with mode audit) or "not_asked".
 	Verdict string `json:"verdict"`
 	// Message is the reason.
 	Message string `json:"message"`
-	// MatchedName is the name of the tool that fits a pattern of the rule; empty when none
-	// does, and for a rule without patterns.
+	// MatchedName is the name of the tool that matches a pattern of the rule; empty if none
+	// does, and for rules without patterns.
 	MatchedName string `json:"matched_name,omitempty"`
-	// Limit, UsedBefore and UsedAfter are the figures of a counting rule that counts
-	// the call. A call that is refused or waits, by whichever rule, uses up nothing.
+	// Limit, UsedBefore and UsedAfter are the numbers of a rule that counts the call. A call
+	// that any rule refuses or holds uses nothing.
 	Limit      *int64 `json:"limit,omitempty"`
 	UsedBefore *int64 `json:"used_before,omitempty"`
 	UsedAfter  *int64 `json:"used_after,omitempty"`
-	// Source is where the rule stands.
+	// Source is the place of the rule in its manifest.
 	Source v1.Source `json:"source,omitzero"`
 }
 
@@ -55,13 +54,13 @@ type Verdict struct {
 type Unmatched struct {
 	Policy string `json:"policy"`
 	Reason string `json:"reason"`
-	// Principals are those whose calls of the tool it does govern; empty when it governs none.
+	// Principals are the principals whose calls of the tool it governs; empty for none.
 	Principals []string `json:"principals,omitempty"`
 }
 
-// Explain says what [Chain.Admit] would decide on the same request, and why,
-// without reserving anything. It asks rules after the first refusal too. The
-// error says that the counters failed.
+// Explain returns what [Chain.Admit] would decide on the same request, and why,
+// without reserving anything. It also evaluates the rules after the first refusal.
+// The error says that the counters failed.
 func (c *Chain) Explain(ctx context.Context, store Counters, req Request) (Explanation, error) {
 	e := Explanation{Decision: v1.DecisionAllow, Matched: []string{}, Verdicts: []Verdict{}, Unmatched: []Unmatched{}}
 	if c == nil {
@@ -110,13 +109,13 @@ func (c *Chain) Explain(ctx context.Context, store Counters, req Request) (Expla
 	return e, nil
 }
 
-// weight says which of two decisions wins.
+// weight orders decisions: the one with the larger weight wins.
 func weight(decision string) int {
 	return slices.Index([]string{v1.DecisionAllow, v1.DecisionAudit, v1.DecisionPending, v1.DecisionDeny}, decision)
 }
 
 // rules returns all rules of the policies that govern the calls of a principal,
-// those that do not concern the tool too.
+// including rules that do not concern the tool.
 func (c *Chain) rules(principal string) []*rule {
 	var rules []*rule
 	for _, r := range c.set.rules[c.tool.Namespace] {
@@ -127,7 +126,7 @@ func (c *Chain) rules(principal string) []*rule {
 	return rules
 }
 
-// explain is the verdict of the rule asked alone; UsedAfter is as for a refused call.
+// explain returns the verdict of the rule alone; UsedAfter is that of a refused call.
 func (r *rule) explain(ctx context.Context, t *Subject, n v1.Count, req Request) Verdict {
 	v := Verdict{Policy: r.policy.name, Rule: r.name, Source: r.source}
 	var ok, counts bool

@@ -9,9 +9,9 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Rule is a rule that is written in Go. A policy has it as spec.NAME, whose value the
-// rule's schema describes. It is asked after limits and before require_approval, of rules
-// written in Go the first registered first.
+// Rule is a rule written in Go. A policy uses it as spec.NAME, whose value the schema of the
+// rule describes. Rules written in Go are evaluated after limits and before require_approval, in
+// the order of their registration.
 //
 //	policy.Rule{
 //		Name:        "business_hours",
@@ -26,18 +26,18 @@ type Rule struct {
 	Description string
 	// Schema is the JSON Schema of the field's value; the zero value takes any.
 	Schema json.RawMessage
-	// Compile reads the value of one policy. It is called once for each policy that has the
-	// rule, whenever policies are compiled. An error refuses every call. Required.
+	// Compile reads the value of one policy. It is called for each policy with the rule
+	// whenever policies are compiled. An error refuses every call. Required.
 	Compile func(value json.RawMessage) (Judge, error)
 }
 
-// Judge says whether a call may go on: why is the reason, which people and models read,
-// for both answers. An error refuses the call. It may be called by many goroutines at once,
-// must return soon after ctx ends, and must not count: a call that it lets through may be
-// refused by another rule.
+// Judge decides whether a call may run. why is the reason for either decision, for people and
+// models to read. An error refuses the call. It must be safe for concurrent use, must return
+// soon after ctx ends, and must not count calls, since another rule may refuse a call that it
+// allows.
 type Judge func(ctx context.Context, s Subject, req Request) (ok bool, why string, err error)
 
-// Extension is the field that the rule adds to policies.
+// Extension returns the field that the rule adds to policies.
 func (r Rule) Extension() v1.Extension {
 	schema := r.Schema
 	if len(schema) == 0 {
@@ -52,9 +52,9 @@ type kind struct {
 	make func(*v1.ToolPolicySpec) []*rule
 }
 
-// kinds returns every kind of rule in the order in which they are asked; what else lists
-// the rules is derived from it. Each of goRules is one, and what spec has and none of
-// them is refuses every call.
+// kinds returns every kind of rule in the order of evaluation; all other lists of rules are
+// derived from it. Each of goRules is a kind, and the kind without a name refuses every call for
+// unknown rules.
 func kinds(goRules []Rule) []kind {
 	all := []kind{
 		{"tool_choice", toolChoice},
@@ -70,8 +70,8 @@ func kinds(goRules []Rule) []kind {
 	return append(all, kind{"", unknown(goRules)}, kind{"require_approval", requireApproval})
 }
 
-// RuleNames returns the names of the rules that a policy can have, in the order in which
-// they are asked.
+// RuleNames returns the names of the rules that a policy can have, in the order of
+// evaluation.
 func RuleNames(goRules ...Rule) []string {
 	var names []string
 	for _, k := range kinds(goRules) {
@@ -83,7 +83,7 @@ func RuleNames(goRules ...Rule) []string {
 }
 
 // RulesOf returns the rules of a policy that can refuse a call or make it wait, as
-// decisions name them, such as "limits[0]", in the order in which they are asked.
+// decisions name them, such as "limits[0]", in the order of evaluation.
 func RulesOf(s *v1.ToolPolicySpec) []string {
 	var names []string
 	for _, k := range kinds(nil) {
@@ -111,7 +111,7 @@ func (r Rule) compile(s *v1.ToolPolicySpec) []*rule {
 	return []*rule{out}
 }
 
-// read is Compile, of which a panic is an error.
+// read calls Compile and turns a panic into an error.
 func (r Rule) read(value json.RawMessage) (j Judge, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -127,7 +127,7 @@ func (r Rule) read(value json.RawMessage) (j Judge, err error) {
 	return j, err
 }
 
-// judged asks a rule; one that fails or panics refuses.
+// judged evaluates a rule; one that fails or panics refuses the call.
 func judged(ctx context.Context, judge Judge, t *Subject, req Request) (v verdict) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -141,7 +141,7 @@ func judged(ctx context.Context, judge Judge, t *Subject, req Request) (v verdic
 	return verdict{ok: ok, why: why}
 }
 
-// unknown makes a rule of each extension that no rule written in Go is for.
+// unknown returns a refusing rule for each extension without a rule written in Go.
 func unknown(goRules []Rule) func(*v1.ToolPolicySpec) []*rule {
 	return func(s *v1.ToolPolicySpec) []*rule {
 		var rules []*rule

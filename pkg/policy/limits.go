@@ -11,15 +11,15 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// limits is spec.limits: each bounds the calls of some tools, counted together,
-// in a span.
+// limits returns the rules of spec.limits: each limits the calls of some tools, counted
+// together, in a span.
 func limits(s *v1.ToolPolicySpec) []*rule {
 	var rules []*rule
 	for i, l := range s.Limits {
 		r := &rule{field: v1.Pointer("/spec/limits", strconv.Itoa(i))}
 		if l.MaxCalls == nil || !slices.Contains(spans(), l.Per) || !knownBy(l.By) {
-			// A reader of manifests does not let this through. To count nothing would
-			// be no limit at all, so the calls are refused.
+			// Validation rejects such a limit. Ignoring it here would mean no limit at all,
+			// so the calls are refused.
 			r.judge = func(t *Subject) verdict {
 				if _, ok := t.among(l.Tools); len(l.Tools) > 0 && !ok {
 					return verdict{ok: true, why: fmt.Sprintf("counts only calls of %s", list(l.Tools))}
@@ -44,9 +44,9 @@ func knownBy(by []string) bool {
 	return !slices.ContainsFunc(by, func(b string) bool { return !slices.Contains(all, b) })
 }
 
-// limitID is what a limit is known by among those of its policy, whatever its place and
-// its max_calls: its name, or the tools that it counts. The span and whom it counts by
-// are part of the key, too, because a count cannot go on in another.
+// limitID identifies a limit within its policy, regardless of its position and max_calls: by its
+// name, or else by the tools that it counts. The span and what it counts by are part of the key,
+// too, since a count cannot continue in another span.
 func limitID(l *v1.Limit) string {
 	if l.Name != "" {
 		return "limits=" + escape(l.Name)

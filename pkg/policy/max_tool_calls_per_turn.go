@@ -2,8 +2,8 @@ package policy
 
 import v1 "toolctl.dev/toolctl/api/v1"
 
-// maxToolCallsPerTurn is spec.max_tool_calls_per_turn: the most calls, of all
-// tools that the policy governs, in one turn of a session.
+// maxToolCallsPerTurn returns the rule of spec.max_tool_calls_per_turn: the maximum number
+// of calls in a turn of a session, of all tools that the policy governs.
 func maxToolCallsPerTurn(s *v1.ToolPolicySpec) []*rule {
 	if s.MaxToolCallsPerTurn == nil {
 		return nil

@@ -10,14 +10,14 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Overlay is a policy that holds for some calls only, besides those of the set: the
-// one that a prompt carries, for the calls of a run of it, that of a scenario, or the
-// consent that a tool asks for. It governs the tools of every namespace. It may be used by many goroutines at once.
+// Overlay is a policy for some calls only, in addition to the set: the policy of a prompt, for
+// the calls of its run, the policy of a scenario, or the consent that a tool requires. It governs the
+// tools of every namespace, and is safe for concurrent use.
 type Overlay struct {
 	// Fixed after NewOverlay.
 	manifest v1.ToolPolicy
-	owner    string   // the kind of what carries it, in lower case
-	base     *Overlay // that holds too; nil for none
+	owner    string   // the kind of its owner, in lower case
+	base     *Overlay // an overlay that also applies; nil for none
 
 	mu     sync.Mutex
 	chains map[*Chain]*Chain // by the chain of the set
@@ -32,7 +32,7 @@ func NewOverlay(owner *v1.Header, spec v1.ToolPolicySpec) *Overlay {
 	return o
 }
 
-// After returns the overlay as one that holds besides base; a nil base changes nothing.
+// After returns the overlay in addition to base; a nil base changes nothing.
 func (o *Overlay) After(base *Overlay) *Overlay {
 	if base == nil || base == o {
 		return o
@@ -40,8 +40,8 @@ func (o *Overlay) After(base *Overlay) *Overlay {
 	return &Overlay{manifest: o.manifest, owner: o.owner, base: base, chains: map[*Chain]*Chain{}}
 }
 
-// Within returns the overlay of a run within one that outer governs: both hold, and what
-// both of them count is one count. Either may be nil. What runs within itself is in it once.
+// Within returns the overlay of a run inside one that outer governs: both apply, and share
+// common counts. Either may be nil. A recursive run adds its overlay only once.
 func (o *Overlay) Within(outer *Overlay) *Overlay {
 	if o == nil {
 		return outer
@@ -56,13 +56,13 @@ func (o *Overlay) Within(outer *Overlay) *Overlay {
 
 type overlayKey struct{}
 
-// WithOverlay returns a context whose calls the overlay governs too; a nil one takes
-// away the one that ctx has.
+// WithOverlay returns a context whose calls the overlay also governs; a nil one removes the
+// overlay of ctx.
 func WithOverlay(ctx context.Context, o *Overlay) context.Context {
 	return context.WithValue(ctx, overlayKey{}, o)
 }
 
-// OverlayOf returns the overlay of ctx; nil when it has none.
+// OverlayOf returns the overlay of ctx; nil for none.
 func OverlayOf(ctx context.Context) *Overlay {
 	o, _ := ctx.Value(overlayKey{}).(*Overlay)
 	return o
@@ -71,8 +71,8 @@ func OverlayOf(ctx context.Context) *Overlay {
 // Over returns the chain that governs a call made with ctx, whose tool the chain c governs.
 func Over(ctx context.Context, c *Chain) *Chain { return OverlayOf(ctx).Over(c) }
 
-// Over returns the rules of c and of the overlay as one chain, in the order in which
-// rules are asked. A nil Overlay leaves the chain as it is.
+// Over returns the rules of c and of the overlay as one chain, in the order of evaluation.
+// A nil Overlay returns c.
 func (o *Overlay) Over(c *Chain) *Chain {
 	if o == nil || c == nil {
 		return c
@@ -83,7 +83,7 @@ func (o *Overlay) Over(c *Chain) *Chain {
 	joined := o.chains[c]
 	if joined == nil {
 		if len(o.chains) >= maxOverlaid {
-			clear(o.chains) // chains of sets that are long replaced
+			clear(o.chains) // most of them are chains of replaced sets
 		}
 		joined = o.join(c)
 		o.chains[c] = joined
@@ -91,7 +91,7 @@ func (o *Overlay) Over(c *Chain) *Chain {
 	return joined
 }
 
-// maxOverlaid bounds what an overlay remembers when the registry is replaced under a run.
+// maxOverlaid limits the cached chains of an overlay when the registry is replaced during a run.
 const maxOverlaid = 10_000
 
 func (o *Overlay) join(c *Chain) *Chain {

@@ -12,47 +12,46 @@
 //
 // # Which policies apply
 //
-// A policy governs the tools of its own namespace, narrowed by spec.match to some
-// tools and to the calls of some principals. All policies that match a call apply
-// to it, and one refusal is enough.
+// A policy governs the tools of its own namespace; spec.match restricts it to some
+// tools and to the calls of some principals. All matching policies apply to a call,
+// and a single refusal is enough.
 //
 // # Order
 //
-// Rules are asked kind by kind: tool_choice, max_tool_calls_per_turn, blocklist,
-// max_total_tool_calls, allowlist, limits, rules that are written in Go ([Rule]),
-// require_approval. Within a kind, policies are asked in the order of their names. The first rule that refuses is
-// the one that is named. require_approval does not refuse: [Admission.Approval]
-// says that a person has to approve the call before it may run.
+// Rules are evaluated kind by kind: tool_choice, max_tool_calls_per_turn, blocklist,
+// max_total_tool_calls, allowlist, limits, rules written in Go ([Rule]),
+// require_approval. Within a kind, policies are evaluated in the order of their names.
+// The error names the first rule that refuses. require_approval does not refuse: with
+// [Admission.Approval], a person must approve the call before it may run.
 //
 // # Counting
 //
-// A rule either judges the names of the tool or counts calls. All counts of a
+// A rule either matches the names of the tool or counts calls. All counts of a
 // call, of all policies, are reserved in one step or not at all, so a refused
-// call uses up no budget, and calls that run side by side cannot pass a limit
-// together. [Admission.Release] gives the reservation back when the executor
-// never ran. When the counters fail, the call is refused.
+// call uses no budget, and concurrent calls cannot exceed a limit together.
+// [Admission.Release] gives the reservation back if the executor never ran.
+// If the counters fail, the call is refused.
 //
-// turn and session count within one session, which is one of its principal; a call
-// that names no turn is in the session's one unnamed turn, and a call that names no
-// session is a session of its own, of which nothing is kept. minute, hour and day are
-// calendar spans in UTC and count the calls of all sessions. spec.limits[].by counts
-// by something else: by principal, the sessions of each principal are one.
+// turn and session count within a session, and a session belongs to its principal. A call
+// without a turn is in the session's one unnamed turn, and a call without a session is a
+// session of its own, whose counts are not kept. minute, hour and day are calendar spans in
+// UTC and count the calls of all sessions. spec.limits[].by changes what is counted
+// together: by principal, all sessions of a principal count as one.
 //
-// A limit is known by its name, or else by the tools that it counts; its span and by
-// belong to that, its place and max_calls do not. Two limits of one policy that count
-// the same calls have one count. [Abandoned] says which counts an edit leaves behind.
+// A limit is identified by its name, or else by the tools that it counts, and by its span and
+// by; its position and max_calls do not matter. Two limits of a policy that count the same
+// calls share a count. [Abandoned] returns the counts that an edit discards.
 //
 // # Names
 //
-// A tool is what it calls: a rule fits it by its own name, with and without its
-// namespace, by the name that clients know it by, and by each name of the server's tool
-// behind it.
+// A rule matches a tool by its own name, with and without its namespace, by the name that
+// clients use, and by each name of the tool of an MCP server that it calls.
 //
 // # Audit
 //
-// A policy with mode audit never refuses. It counts every call that goes through,
-// those beyond its limits too, and the decision says "audit" with the first rule
-// that would have refused. A refusal by another policy wins.
+// A policy with mode audit never refuses. It counts every call that runs,
+// even beyond its limits, and the decision is "audit" with the first rule
+// that would have refused. A refusal by another policy takes precedence.
 package policy
 
 import (
@@ -67,21 +66,20 @@ import (
 // goroutines at once.
 type Set struct {
 	policies []*policy // by namespace, then name
-	// manifests are what policies were made of, one for each.
+	// manifests are the sources of policies, one for each.
 	manifests []*v1.ToolPolicy
 	goRules   []Rule
 	rules     map[string][]*rule // by namespace, in the order in which they are asked
 }
 
-// Compile prepares policies for use. Nil ones are left out. The policies should
-// be free of violations and of distinct names; a limit or a choice that no reader
-// would have let through refuses every call.
+// Compile prepares policies for use, and skips nil ones. The policies should be
+// valid and have distinct names; an invalid limit or choice refuses every call.
 //
-// The rules are those that are written in Go. A policy that has one which is not among
-// them refuses every call.
+// rules are the rules written in Go. A policy with an unknown rule refuses every
+// call.
 func Compile(policies []*v1.ToolPolicy, rules ...Rule) *Set { return compile(policies, rules, nil) }
 
-// compile is Compile for policies that named, when it is not nil, gives other names.
+// compile is Compile for policies whose names named may change, unless it is nil.
 func compile(policies []*v1.ToolPolicy, rules []Rule, named func(*policy, *v1.ToolPolicy)) *Set {
 	sorted := slices.DeleteFunc(slices.Clone(policies), func(p *v1.ToolPolicy) bool { return p == nil })
 	slices.SortStableFunc(sorted, func(a, b *v1.ToolPolicy) int {
@@ -108,8 +106,8 @@ func compile(policies []*v1.ToolPolicy, rules []Rule, named func(*policy, *v1.To
 	return s
 }
 
-// For returns the chain of rules that govern the tool. It is never nil. The
-// chain keeps t.Labels, which must not change any more.
+// For returns the chain of rules that govern the tool; it is never nil. The
+// chain keeps t.Labels, which must not change afterwards.
 func (s *Set) For(t Subject) *Chain {
 	c := &Chain{set: s, tool: t}
 	governs := map[*policy]bool{}

@@ -8,8 +8,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// requireApproval is spec.require_approval: it holds the calls of the tools that
-// fit one of its patterns until a person has approved them.
+// requireApproval returns the rule of spec.require_approval: it holds calls of the tools
+// that match one of its patterns until a person approves them.
 func requireApproval(s *v1.ToolPolicySpec) []*rule {
 	if len(s.RequireApproval) == 0 {
 		return nil
@@ -28,23 +28,23 @@ func requireApproval(s *v1.ToolPolicySpec) []*rule {
 	}}
 }
 
-// Approval is what an admitted call waits for: that a person approves it.
+// Approval is the approval that an admitted call waits for.
 type Approval struct {
-	// Policy and Rule are what asks for it.
+	// Policy and Rule require it.
 	Policy, Rule string
 	// Timeout is how long the call can wait.
 	Timeout time.Duration
-	// Approvers are who may give it, one of each: those of all policies that ask for one.
+	// Approvers has an element for each policy that requires approval: the decision needs to satisfy all.
 	Approvers []v1.Approvers
-	// Source is where the rule stands.
+	// Source is the place of the rule in its manifest.
 	Source v1.Source
 
 	tool   string
-	unsaid int // 1 when there are no Approvers yet and a policy that names none
+	unsaid int // 1 if there are no Approvers yet and a policy names none
 }
 
-// add adds who may decide by one more policy. A policy that does not say keeps the caller out,
-// whatever others say.
+// add adds the approvers of one more policy. A policy without approvers still excludes the caller,
+// regardless of other policies.
 func (a *Approval) add(next *v1.Approvers) {
 	switch {
 	case next != nil:
@@ -59,7 +59,7 @@ func (a *Approval) add(next *v1.Approvers) {
 	}
 }
 
-// Refusal is the error of a call that was not approved, with the reason.
+// Refusal returns the error for a call that was not approved, with the reason.
 func (a *Approval) Refusal(message string) *v1.PolicyError {
 	return &v1.PolicyError{Tool: a.tool, Policy: a.Policy, Rule: a.Rule, Message: message, Source: a.Source}
 }

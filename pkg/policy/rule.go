@@ -8,40 +8,40 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// verdict is what a rule that judges says of a tool.
+// verdict is the judgement of a rule on a tool.
 type verdict struct {
 	ok   bool
 	why  string
-	name string // of the tool, by which it fits a pattern of the rule; "" when none does
+	name string // name of the tool that matches a pattern of the rule; "" for none
 }
 
-// rule is one field of one policy. It judges the tool's names, counts calls or asks
-// about each call: exactly one of judge, count and ask is set.
+// rule is a field of a policy. It judges the names of the tool, counts calls or judges
+// each call: exactly one of judge, count and ask is set.
 type rule struct {
 	// field is the JSON pointer of the rule, for example "/spec/limits/0".
 	field string
-	// judge says whether the tool may be called, and why. It depends on nothing else.
+	// judge decides whether the tool may be called, by the tool alone.
 	judge func(*Subject) verdict
 	count *count
-	// ask is the judgement of a rule that is written in Go.
+	// ask is the judgement of a rule written in Go.
 	ask func(context.Context, *Subject, Request) verdict
-	// idle says that the rule refuses no call, whatever the call.
+	// idle reports that the rule never refuses a call.
 	idle bool
-	// asks makes a rule that judges hold a call for a person instead of refusing it,
-	// for at most this long.
+	// asks makes the rule hold a call for approval, for at most this long, instead of refusing
+	// it.
 	asks time.Duration
-	// approvers are who may decide on what it holds; nil when the policy does not say.
+	// approvers may decide on held calls; nil if the policy names none.
 	approvers *v1.Approvers
 
 	// Set by bind.
 	name   string // the field as users write it: "limits[0]"
 	policy *policy
 	source v1.Source
-	key    string // the counters' key up to the part that differs from call to call
-	bound  int64  // of the counter: the limit, or -1 when it is only counted
+	key    string // prefix of the counter's key that is the same for all calls
+	bound  int64  // limit of the counter, or -1 if calls are only counted
 }
 
-// bind makes the rule one of policy p.
+// bind makes the rule part of policy p.
 func (r *rule) bind(p *policy, manifest *v1.ToolPolicy) {
 	r.policy = p
 	r.name = ruleName(r.field)
@@ -58,11 +58,11 @@ func (r *rule) bind(p *policy, manifest *v1.ToolPolicy) {
 	}
 }
 
-// ruleName is the field of a rule as users write it.
+// ruleName returns the field of a rule as users write it.
 func ruleName(field string) string { return strings.TrimPrefix(v1.FieldPath(field), "spec.") }
 
-// share makes rules of one policy that count the same calls, and so have one counter, agree
-// on its bound: the least of theirs.
+// share gives rules of a policy that count the same calls, and so share a counter, the least
+// of their bounds.
 func share(rules []*rule) {
 	least := map[string]int64{}
 	for _, r := range rules {
@@ -75,8 +75,7 @@ func share(rules []*rule) {
 	}
 }
 
-// concerns reports whether calls of the tool need to ask the rule at all: it
-// counts them, refuses them or holds them.
+// concerns reports whether the rule counts, refuses or holds calls of the tool.
 func (r *rule) concerns(t *Subject) bool {
 	if r.count != nil {
 		_, ok := r.count.includes(t)
@@ -85,16 +84,16 @@ func (r *rule) concerns(t *Subject) bool {
 	return r.ask != nil || !r.judge(t).ok
 }
 
-// alwaysRefuses reports whether the rule, which concerns the tool, refuses each
-// of its calls whatever was counted before.
+// alwaysRefuses reports whether the rule, which concerns the tool, refuses every
+// call regardless of counts.
 func (r *rule) alwaysRefuses() bool {
 	return r.asks == 0 && r.ask == nil && (r.count == nil || r.count.limit == 0)
 }
 
-// blocks reports whether the calls that the rule's policy governs can never pass.
+// blocks reports whether no call that the rule's policy governs can run.
 func (r *rule) blocks() bool { return !r.policy.audit && r.alwaysRefuses() }
 
-// refusal is the error for a call that the rule refuses.
+// refusal returns the error for a call that the rule refuses.
 func (r *rule) refusal(t *Subject, n v1.Count, said verdict) *v1.PolicyError {
 	e := &v1.PolicyError{Tool: t.Name, Policy: r.policy.name, Rule: r.name, Source: r.source}
 	switch {

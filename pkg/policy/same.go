@@ -8,14 +8,15 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Same reports whether two policies are the same rules, written in another order or with
-// defaults written out: no call can be decided otherwise. It is not complete: policies that
-// come to the same in other ways differ here.
+// Same reports whether two policies have the same rules, apart from their order and from explicit
+// defaults: no call can get a different decision. It is not complete: policies that are
+// equivalent for other reasons differ here.
 func Same(before, after *v1.ToolPolicySpec) bool {
 	return reflect.DeepEqual(plain(before), plain(after))
 }
 
-// plain writes rules in one way. The names of limits matter to counts only, see [Abandoned].
+// plain returns rules in a canonical form, without the names of limits, which affect only counts: see
+// [Abandoned].
 func plain(s *v1.ToolPolicySpec) v1.ToolPolicySpec {
 	p := *s
 	p.ToolChoice = cmp.Or(p.ToolChoice, v1.ToolChoiceAuto)
@@ -60,7 +61,7 @@ func deref(n *int64) int64 {
 	return *n
 }
 
-// least sorts patterns and leaves out those that another one covers; nil for none.
+// least sorts patterns and removes those that another pattern covers; it returns nil for none.
 func least(patterns []string) []string {
 	sorted := slices.Compact(slices.Sorted(slices.Values(patterns)))
 	var out []string

@@ -10,27 +10,27 @@ import (
 	"toolctl.dev/toolctl/internal/wirename"
 )
 
-// Subject is the tool that a call is for.
+// Subject is the tool of a call.
 type Subject struct {
 	// Namespace is the namespace of the tool, never empty.
 	Namespace string
-	// Name is the tool's name on the wire: name, or server__tool.
+	// Name is the name of the tool for clients: name, or server__tool.
 	Name string
 	// Labels are the labels of the tool.
 	Labels map[string]string
-	// ServerLabels are those of the MCPServer that it calls, which the server's own tools have: a
-	// policy that governs these governs the tool too.
+	// ServerLabels are the labels of the MCPServer that it calls, and of that server's own tools: a
+	// policy that governs these also governs the tool.
 	ServerLabels map[string]string
-	// Server and Remote are the MCPServer and its tool that the tool calls; empty for one
-	// that calls no server.
+	// Server and Remote are the MCPServer and its tool that the tool calls; empty if it calls
+	// no server.
 	Server, Remote string
-	// Discovered says that the server offers the tool, and no manifest declares it.
+	// Discovered reports that a server offers the tool and no manifest declares it.
 	Discovered bool
-	// Bare says that a call of Remote alone reaches this tool.
+	// Bare reports that a call of Remote alone reaches this tool.
 	Bare bool
 }
 
-// names are those that say which tool it is, its own first.
+// names returns the unambiguous names of the tool, its own name first.
 func (t *Subject) names() []string {
 	all := []string{t.Name, t.Namespace + "/" + t.Name}
 	if t.Server != "" {
@@ -41,8 +41,8 @@ func (t *Subject) names() []string {
 	return all
 }
 
-// aliases are what else it can be asked for by, which may be names of other tools too:
-// what clients and models know it by, and what its server calls it.
+// aliases returns further names, which other tools may have, too: those that clients and models
+// use, and the name on its server.
 func (t *Subject) aliases() []string {
 	all := wirename.Forms(wirename.ID{Namespace: t.Namespace, Name: t.Name, Full: t.full()})
 	if t.Server != "" {
@@ -51,10 +51,10 @@ func (t *Subject) aliases() []string {
 	return all
 }
 
-// Names are all names that patterns of rules that refuse or narrow are matched with.
+// Names returns all names that the patterns of refusing rules are matched with.
 func (t *Subject) Names() []string { return append(t.names(), t.aliases()...) }
 
-// full is the name of the tool in [wirename.ID].
+// full returns the name of the tool in [wirename.ID].
 func (t *Subject) full() string {
 	if t.Discovered {
 		return t.called()
@@ -62,8 +62,8 @@ func (t *Subject) full() string {
 	return t.Namespace + "/" + t.Name
 }
 
-// called is what a call of the tool reaches, whatever name it goes by: two tools that
-// are bound to one tool of a server are the same.
+// called returns the name of what a call of the tool reaches: it is the same for two tools that
+// are bound to one tool of a server.
 func (t *Subject) called() string {
 	if t.Server != "" {
 		return t.Namespace + "/" + t.Server + "__" + t.Remote
@@ -71,11 +71,11 @@ func (t *Subject) called() string {
 	return t.Namespace + "/" + t.Name
 }
 
-// fit is a pattern and the name of a tool that fits it.
+// fit is a pattern and a name of a tool that matches it.
 type fit struct{ pattern, name string }
 
-// among returns the first name of the tool that fits a pattern; for rules that refuse or
-// narrow, so every name counts, also one that another tool has too.
+// among returns the first name of the tool that matches a pattern. It is for rules that refuse or
+// restrict, so every name counts, even one that other tools also have.
 func (t *Subject) among(patterns []string) (fit, bool) {
 	if len(patterns) == 0 {
 		return fit{}, false
@@ -90,9 +90,8 @@ func (t *Subject) among(patterns []string) (fit, bool) {
 	return fit{}, false
 }
 
-// allowed is among for rules that let a tool through. The name that a server gives its
-// tool is the server's to choose: alone it counts only when it is written out and
-// reaches this tool.
+// allowed is among for rules that allow a tool. A server chooses the names of its tools, so
+// such a name alone counts only if the pattern spells it out and it reaches this tool.
 func (t *Subject) allowed(patterns []string) (fit, bool) {
 	for _, n := range t.names() {
 		if p := firstFit(patterns, n); p != "" {
@@ -105,7 +104,7 @@ func (t *Subject) allowed(patterns []string) (fit, bool) {
 	return fit{}, false
 }
 
-// as adds the name to a text about a pattern, when it is not the tool's own.
+// as adds the name to a message about a pattern, unless it is the tool's own name.
 func (f fit) as(t *Subject, text string) string {
 	if f.name == t.Name {
 		return text
@@ -113,11 +112,11 @@ func (f fit) as(t *Subject, text string) string {
 	return fmt.Sprintf("%s, which fits the name %q", text, f.name)
 }
 
-// policy is what the rules of one ToolPolicy share.
+// policy is the shared part of the rules of a ToolPolicy.
 type policy struct {
 	namespace string
-	name      string // as people write it: with the namespace unless that is "default"
-	key       string // the first part of its counters' keys
+	name      string // for messages: with the namespace, unless that is "default"
+	key       string // prefix of its counters' keys
 	audit     bool
 	requires  bool // tool_choice is required
 	match     v1.Match
@@ -140,7 +139,7 @@ func newPolicy(p *v1.ToolPolicy) *policy {
 	return c
 }
 
-// stranger says why the policy does not govern the principal's calls; "" when it does.
+// stranger returns why the policy does not govern the principal's calls; "" if it does.
 func (p *policy) stranger(principal string) string {
 	switch {
 	case p.governs(principal):
@@ -151,14 +150,14 @@ func (p *policy) stranger(principal string) string {
 	return fmt.Sprintf("match.principals is %s; the caller is %q", list(p.match.Principals), principal)
 }
 
-// personal reports whether it depends on the principal what the policy governs.
+// personal reports whether the policy governs only the calls of some principals.
 func (p *policy) personal() bool { return len(p.match.Principals) > 0 }
 
 func (p *policy) governs(principal string) bool {
 	return !p.personal() || slices.ContainsFunc(p.match.Principals, func(pattern string) bool { return v1.MatchPattern(pattern, principal) })
 }
 
-// mismatch says why the policy does not govern the tool; "" when it does.
+// mismatch returns why the policy does not govern the tool; "" if it does.
 func (p *policy) mismatch(t Subject) string {
 	if p.namespace != t.Namespace {
 		return fmt.Sprintf("governs the tools of namespace %q; this tool is in namespace %q", p.namespace, t.Namespace)
@@ -181,7 +180,7 @@ func (p *policy) mismatch(t Subject) string {
 	return ""
 }
 
-// firstFit returns the first pattern that the name of a tool fits, or "".
+// firstFit returns the first pattern that matches the name of a tool, or "".
 func firstFit(patterns []string, tool string) string {
 	for _, p := range patterns {
 		if v1.MatchPattern(p, tool) {
@@ -191,7 +190,7 @@ func firstFit(patterns []string, tool string) string {
 	return ""
 }
 
-// list writes patterns for a sentence, at most four of them.
+// list formats at most four patterns for a message.
 func list(patterns []string) string {
 	const most = 4
 	var b strings.Builder
