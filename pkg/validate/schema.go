@@ -31,7 +31,7 @@ type Schema struct {
 
 	// needed only for documents with violations and for expensive ones
 	explainOnce sync.Once
-	explainer   *santhosh
+	explainer   engine
 	graphOnce   sync.Once
 	graphNow    *graph
 }
@@ -254,34 +254,27 @@ func (s *Schema) problems(doc any) (found []problem, err error) {
 		}
 	}
 	// gojsonschema allocates up to 3 KB for each error, the other engine a tenth of that.
-	if x := s.explain(); x != nil && s.costs.checksOf(&seen) > maxFound {
-		found, _ = x.check(doc)
-	} else {
-		found = s.all(doc)
+	many := s.costs.checksOf(&seen) > maxFound
+	unclear := many
+	if !many {
+		found, unclear = s.engine.check(doc)
+	}
+	if unclear {
+		if better, _ := s.explain().check(doc); len(better) > 0 {
+			found = better
+		}
 	}
 	s.placeNames(found, doc)
 	return found, nil
 }
 
-// all returns all that the engine finds.
-func (s *Schema) all(doc any) []problem {
-	found, unclear := s.engine.check(doc)
-	if unclear {
-		if x := s.explain(); x != nil {
-			if better, _ := x.check(doc); len(better) > 0 {
-				found = better
-			}
-		}
-	}
-	return found
-}
-
-// explain returns the other engine for a schema of gojsonschema, which does not
-// say which error belongs to which branch of an anyOf; nil if it cannot be had.
-func (s *Schema) explain() *santhosh {
+// explain returns the later engine, which also names the branch of an anyOf that an error
+// belongs to, or the only engine if the later one cannot compile the schema.
+func (s *Schema) explain() engine {
 	s.explainOnce.Do(func() {
+		s.explainer = s.engine
 		root, err := s.decode()
-		if err != nil {
+		if _, later := s.engine.(*santhosh); later || err != nil {
 			return
 		}
 		if e, err := newSanthosh(root, s.draft, s.cache.preload, !s.cache.options.FormatAnnotation); err == nil {
