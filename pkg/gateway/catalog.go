@@ -35,25 +35,33 @@ func (c *catalog) Contents() server.Contents {
 }
 
 func (c *catalog) tools() []server.Offer {
+	definitions := newDefinitions(c.servers.Upstreams)
+	served := c.served()
+	own := c.overlay()
+	offers := make([]server.Offer, 0, len(served))
+	for _, it := range served {
+		blocked, _ := it.Under(own, "")
+		offer := server.Offer{Tool: it.Tool(), Name: it.FullName, Definition: definitions.of(it.Tool()), Hidden: !it.Ready || blocked != nil || !it.Tool().Offered()}
+		if a := it.Audience(own); a != nil {
+			offer.Audience = a
+		}
+		offers = append(offers, offer)
+	}
+	return offers
+}
+
+// served returns the tools of the subset, in the order of their names. It brings the prompts up to date when
+// these choose the tools.
+func (c *catalog) served() []registry.Item {
 	page, err := c.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.Namespace, Selector: c.Selector})
 	if err != nil { // the selector was read before
 		c.log.Error("list the tools", "error", err)
 	}
-	definitions := newDefinitions(c.servers.Upstreams)
-	named, own := c.toolsOfPrompts(), c.overlay()
-	offers := make([]server.Offer, 0, len(page.Items))
-	for _, it := range page.Items {
-		name := it.Tool().Metadata.Name
-		if len(c.Tools) == 0 && named == nil || named[it.FullName] || slices.ContainsFunc(c.Tools, func(p string) bool { return v1.MatchTool(p, name) }) {
-			blocked, _ := it.Under(own, "")
-			offer := server.Offer{Tool: it.Tool(), Name: it.FullName, Definition: definitions.of(it.Tool()), Hidden: !it.Ready || blocked != nil || !it.Tool().Offered()}
-			if a := it.Audience(own); a != nil {
-				offer.Audience = a
-			}
-			offers = append(offers, offer)
-		}
-	}
-	return offers
+	named := c.toolsOfPrompts()
+	return slices.DeleteFunc(page.Items, func(it registry.Item) bool {
+		all := len(c.Tools) == 0 && named == nil
+		return !all && !named[it.FullName] && !slices.ContainsFunc(c.Tools, func(p string) bool { return v1.MatchTool(p, it.Tool().Metadata.Name) })
+	})
 }
 
 func (c *catalog) Settle(ctx context.Context, tool string) {

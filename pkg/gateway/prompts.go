@@ -112,15 +112,18 @@ func (c *catalog) ownPrompts() []server.Prompt {
 	all := make([]server.Prompt, 0, len(now))
 	for key, p := range now {
 		s := &p.Object().Spec
-		one := mcp.Prompt{Name: key.Name, Title: s.Title, Description: s.Description}
-		for _, a := range p.Arguments() {
-			one.Arguments = append(one.Arguments, mcp.PromptArgument{Name: a.Name, Title: a.Title, Description: a.Description, Required: a.Required})
-		}
-		all = append(all, server.Prompt{Key: key, Prompt: one})
+		all = append(all, server.Prompt{Key: key, Prompt: mcp.Prompt{Name: key.Name, Title: s.Title, Description: s.Description, Arguments: argumentsOf(p)}})
 	}
 	slices.SortFunc(all, func(a, b server.Prompt) int {
 		return cmp.Or(strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name))
 	})
+	return all
+}
+
+func argumentsOf(p *prompt.Prompt) (all []mcp.PromptArgument) {
+	for _, a := range p.Arguments() {
+		all = append(all, mcp.PromptArgument{Name: a.Name, Title: a.Title, Description: a.Description, Required: a.Required})
+	}
 	return all
 }
 
@@ -131,22 +134,21 @@ func (c *catalog) servedPrompt(key v1.Key) (*prompt.Prompt, error) {
 	return nil, &v1.NotFoundError{Kind: v1.KindPrompt, Name: key.Name}
 }
 
-// renderPrompt fills in a Prompt manifest. MCP knows no system messages in prompts, so
-// that one comes first, as the user's.
+// renderPrompt renders a Prompt manifest. Prompts of MCP have no system messages, so every
+// message has the role of the user.
 func (c *catalog) renderPrompt(ctx context.Context, key v1.Key, args map[string]string) (mcp.PromptResult, error) {
 	p, err := c.servedPrompt(key)
 	if err != nil {
 		return mcp.PromptResult{}, err
 	}
-	messages, err := p.Render(ctx, p.FromStrings(args))
+	messages, err := c.messages(ctx, key, p.FromStrings(args))
 	if err != nil {
-		return mcp.PromptResult{}, fmt.Errorf("prompt %q: %w", key.Name, err)
+		return mcp.PromptResult{}, err
 	}
-	res := mcp.PromptResult{Description: p.Object().Spec.Description, Messages: make([]mcp.PromptMessage, 0, len(messages))}
-	for _, m := range messages {
-		res.Messages = append(res.Messages, mcp.PromptMessage{Role: prompt.RoleUser, Content: v1.Part{Type: v1.PartText, Text: m.Content}})
+	for i := range messages {
+		messages[i].Role = prompt.RoleUser
 	}
-	return res, nil
+	return mcp.PromptResult{Description: p.Object().Spec.Description, Messages: messages}, nil
 }
 
 // completePrompt returns the values of an enum that begin as asked.

@@ -26,16 +26,9 @@ func (g *Gateway) View(principal string) View { return View{g, principal} }
 // Tools returns the tools of [Options.Subset] that no policy hides from the principal, those
 // that are not ready too, in the order of their names.
 func (v View) Tools() []registry.Item {
-	c := v.g.catalog
-	page, err := c.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.Namespace, Selector: c.Selector})
-	if err != nil { // the selector was read before
-		return nil
-	}
-	named, own := c.toolsOfPrompts(), c.overlay()
-	return slices.DeleteFunc(page.Items, func(it registry.Item) bool {
-		served := len(c.Tools) == 0 && named == nil || named[it.FullName] || slices.ContainsFunc(c.Tools, func(p string) bool { return v1.MatchTool(p, it.Tool().Metadata.Name) })
-		return !served || !v.sees(it, own)
-	})
+	served := v.g.catalog.served()
+	own := v.g.catalog.overlay()
+	return slices.DeleteFunc(served, func(it registry.Item) bool { return !v.sees(it, own) })
 }
 
 // sees reports whether a tool that others can call is not blocked for the principal.

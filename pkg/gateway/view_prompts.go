@@ -9,7 +9,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp"
-	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -48,9 +47,7 @@ func (v View) Prompts() []Prompt {
 			one.Name, one.Title, one.Description = key.Name, m.Spec.Title, m.Spec.Description
 			if p := ready[key]; p != nil {
 				one.Ready, one.Input = true, objectSchema(m.Spec.Input)
-				for _, a := range p.Arguments() {
-					one.Arguments = append(one.Arguments, mcp.PromptArgument{Name: a.Name, Title: a.Title, Description: a.Description, Required: a.Required})
-				}
+				one.Arguments = argumentsOf(p)
 			}
 			all = append(all, one)
 		}
@@ -98,7 +95,7 @@ func (v View) RenderPrompt(ctx context.Context, p Prompt, vars json.RawMessage) 
 
 func (c *catalog) messagesOf(ctx context.Context, p Prompt, vars json.RawMessage) ([]mcp.PromptMessage, error) {
 	if p.Owner.Kind == v1.KindPrompt && p.Input != nil {
-		return c.messages(ctx, p.Owner, func(*prompt.Prompt) json.RawMessage { return vars })
+		return c.messages(ctx, p.Owner, vars)
 	}
 	texts := map[string]string{}
 	if len(vars) > 0 {
@@ -107,22 +104,27 @@ func (c *catalog) messagesOf(ctx context.Context, p Prompt, vars json.RawMessage
 		}
 	}
 	if p.Owner.Kind == v1.KindPrompt {
-		return c.messages(ctx, p.Owner, func(own *prompt.Prompt) json.RawMessage { return own.FromStrings(texts) })
+		own, err := c.servedPrompt(p.Owner)
+		if err != nil {
+			return nil, err
+		}
+		return c.messages(ctx, p.Owner, own.FromStrings(texts))
 	}
 	res, err := c.servers.GetPrompt(ctx, p.Owner, p.Name, texts)
 	return res.Messages, err
 }
 
-func (c *catalog) messages(ctx context.Context, key v1.Key, vars func(*prompt.Prompt) json.RawMessage) ([]mcp.PromptMessage, error) {
+// messages renders a Prompt manifest, each message in its own role.
+func (c *catalog) messages(ctx context.Context, key v1.Key, vars json.RawMessage) ([]mcp.PromptMessage, error) {
 	p, err := c.servedPrompt(key)
 	if err != nil {
 		return nil, err
 	}
-	messages, err := p.Render(ctx, vars(p))
+	messages, err := p.Render(ctx, vars)
 	if err != nil {
 		return nil, fmt.Errorf("prompt %q: %w", key.Name, err)
 	}
-	var all []mcp.PromptMessage
+	all := make([]mcp.PromptMessage, 0, len(messages))
 	for _, m := range messages {
 		all = append(all, mcp.PromptMessage{Role: m.Role, Content: v1.Part{Type: v1.PartText, Text: m.Content}})
 	}

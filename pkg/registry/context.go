@@ -16,8 +16,3 @@ type Asker = callctx.Asker
 // WithAsker returns a context whose calls ask ask for approval. A nil ask
 // takes away the one that ctx has.
 func WithAsker(ctx context.Context, ask Asker) context.Context { return callctx.WithAsker(ctx, ask) }
-
-// PauseDeadlines stops the time that the calls of ctx may take until resume is called:
-// the time in which a person fills in a form is not the tool's. It does nothing when
-// ctx has no deadline that can be stopped.
-func PauseDeadlines(ctx context.Context) (resume func()) { return callctx.PauseDeadlines(ctx) }
