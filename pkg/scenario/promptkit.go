@@ -45,136 +45,109 @@ func (r *modelReply) size() int {
 // for tools. With any other violation it returns no responses. Paths of violations start at the
 // root of the file.
 func ReadResponses(raw json.RawMessage) (*Responses, []v1.Violation) {
+	r := &responseReader{}
+	const only = "only scripted turns are"
 	out := &Responses{turns: map[string]map[int]modelReply{}, fallbacks: map[string]string{}}
-	var violations []v1.Violation
-	violation := func(path, severity, format string, args ...any) {
-		violations = append(violations, v1.Violation{Path: path, Severity: severity, Message: fmt.Sprintf(format, args...)})
-	}
-	object := func(path string, raw json.RawMessage) map[string]json.RawMessage {
-		fields := map[string]json.RawMessage{}
-		if err := json.Unmarshal(raw, &fields); err != nil {
-			violation(path, "", "expected an object, got %s", v1.JSONKind(raw))
-		}
-		return fields
-	}
-	fallback := func(path, scenario string, raw json.RawMessage) {
-		text := ""
-		if err := json.Unmarshal(raw, &text); err != nil {
-			violation(v1.Pointer(path, defaultResponse), "", "expected a text, got %s", v1.JSONKind(raw))
-		}
-		out.fallbacks[scenario] = text
-	}
-	root := object("", raw)
-	for _, key := range sortedKeys(root) {
-		switch key {
-		case "scenarios":
-		case defaultResponse:
-			fallback("", "", root[key])
-		default:
-			violation(v1.Pointer("", key), v1.SeverityWarning, "%q is not read: only scripted turns are", key)
+	fallback := func(path, scenario string, fields map[string]json.RawMessage) {
+		if raw, ok := fields[defaultResponse]; ok {
+			text := ""
+			r.read(v1.Pointer(path, defaultResponse), raw, &text, "a text")
+			out.fallbacks[scenario] = text
 		}
 	}
-	if len(root["scenarios"]) == 0 {
-		if len(root[defaultResponse]) > 0 {
-			return out.unless(violations) // one default reply for all turns
-		}
-		violation("", "", "expected scenarios, got nothing")
-		return nil, violations
+	root := r.object("", raw, only, "scenarios", defaultResponse)
+	fallback("", "", root)
+	if len(root["scenarios"])+len(root[defaultResponse]) == 0 {
+		r.violation("", "", "expected scenarios, got nothing")
 	}
-	scenarios := object("/scenarios", root["scenarios"])
+	scenarios := r.object("/scenarios", root["scenarios"], "")
 	for _, name := range sortedKeys(scenarios) {
 		path := v1.Pointer("/scenarios", name)
-		fields := object(path, scenarios[name])
-		for _, key := range sortedKeys(fields) {
-			switch key {
-			case "turns":
-			case defaultResponse:
-				fallback(path, name, fields[key])
-			default:
-				violation(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: only scripted turns are", key)
-			}
-		}
-		if len(fields["turns"]) == 0 {
-			continue
-		}
+		fields := r.object(path, scenarios[name], only, "turns", defaultResponse)
+		fallback(path, name, fields)
 		out.turns[name] = map[int]modelReply{}
-		turns := object(path+"/turns", fields["turns"])
+		turns := r.object(path+"/turns", fields["turns"], "")
 		for _, number := range sortedKeys(turns) {
 			at := v1.Pointer(path, "turns", number)
 			n, err := strconv.Atoi(number)
 			if err != nil || n < 1 {
-				violation(at, "", "expected the number of a turn, from 1, got %q", number)
+				r.violation(at, "", "expected the number of a turn, from 1, got %q", number)
 				continue
 			}
-			out.turns[name][n] = readReply(at, turns[number], violation)
+			out.turns[name][n] = r.reply(at, turns[number])
 		}
 	}
-	return out.unless(violations)
+	if slices.ContainsFunc(r.violations, func(v v1.Violation) bool { return !v.IsWarning() }) {
+		return nil, r.violations
+	}
+	return out, r.violations
 }
 
 // defaultResponse is the field of a default reply.
 const defaultResponse = "defaultResponse"
 
-// unless returns the responses unless there is an error among the violations.
-func (r *Responses) unless(violations []v1.Violation) (*Responses, []v1.Violation) {
-	for _, f := range violations {
-		if !f.IsWarning() {
-			return nil, violations
-		}
-	}
-	return r, violations
+// responseReader collects the violations of a file of mock responses.
+type responseReader struct{ violations []v1.Violation }
+
+func (r *responseReader) violation(path, severity, format string, args ...any) {
+	r.violations = append(r.violations, v1.Violation{Path: path, Severity: severity, Message: fmt.Sprintf(format, args...)})
 }
 
-func readReply(path string, raw json.RawMessage, violation func(path, severity, format string, args ...any)) (reply modelReply) {
+// read decodes a value, unless it is absent. A value of another type is a violation.
+func (r *responseReader) read(path string, raw json.RawMessage, into any, expected string) {
+	if len(raw) > 0 && json.Unmarshal(raw, into) != nil {
+		r.violation(path, "", "expected %s, got %s", expected, v1.JSONKind(raw))
+	}
+}
+
+// object reads an object. If some fields are known, it warns of all others; only says which are read.
+func (r *responseReader) object(path string, raw json.RawMessage, only string, known ...string) map[string]json.RawMessage {
+	var fields map[string]json.RawMessage
+	r.read(path, raw, &fields, "an object")
+	for _, key := range sortedKeys(fields) {
+		if known != nil && !slices.Contains(known, key) {
+			r.violation(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: %s", key, only)
+		}
+	}
+	return fields
+}
+
+func (r *responseReader) reply(path string, raw json.RawMessage) (reply modelReply) {
 	if json.Unmarshal(raw, &reply.Text) == nil {
 		return reply
 	}
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		violation(path, "", "expected a text or an object, got %s", v1.JSONKind(raw))
+	if v1.JSONKind(raw) != "object" {
+		r.violation(path, "", "expected a text or an object, got %s", v1.JSONKind(raw))
 		return reply
 	}
-	kind, said := "", ""
-	for _, key := range []string{"content", "text", "response"} { // the first one present counts
-		if raw := fields[key]; len(raw) > 0 && said == "" {
-			said = key
-			if err := json.Unmarshal(raw, &reply.Text); err != nil {
-				violation(v1.Pointer(path, key), "", "expected a text, got %s", v1.JSONKind(raw))
-			}
-		}
-	}
+	texts := []string{"content", "text", "response"} // the first one present counts
+	fields := r.object(path, raw, "only response, parts and tool_calls are", append(texts, "tool_calls", "parts", "type")...)
+	said := slices.IndexFunc(texts, func(key string) bool { return len(fields[key]) > 0 })
 	for _, key := range sortedKeys(fields) {
-		switch key {
-		case "content", "text", "response":
-			if key != said {
-				violation(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: %q says what is answered", key, said)
-			}
-		case "tool_calls":
-			var calls []struct {
-				Name      string          `json:"name"`
-				Arguments json.RawMessage `json:"arguments"`
-			}
-			if err := json.Unmarshal(fields[key], &calls); err != nil {
-				violation(v1.Pointer(path, key), "", "expected a list of calls with name and arguments, got %s", v1.JSONKind(fields[key]))
-			}
-			for _, c := range calls {
-				reply.ToolCalls = append(reply.ToolCalls, v1.ModelToolCall{Tool: c.Name, Args: c.Arguments})
-			}
-		case "parts":
-			reply.parts = readParts(v1.Pointer(path, key), fields[key], violation)
-		case "type":
-			_ = json.Unmarshal(fields[key], &kind) // only multimodal makes a difference
-		default:
-			violation(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: only response, parts and tool_calls are", key)
+		switch i := slices.Index(texts, key); {
+		case i >= 0 && i == said:
+			r.read(v1.Pointer(path, key), fields[key], &reply.Text, "a text")
+		case i >= 0:
+			r.violation(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: %q says what is answered", key, texts[said])
 		}
 	}
+	var calls []struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	r.read(v1.Pointer(path, "tool_calls"), fields["tool_calls"], &calls, "a list of calls with name and arguments")
+	for _, c := range calls {
+		reply.ToolCalls = append(reply.ToolCalls, v1.ModelToolCall{Tool: c.Name, Args: c.Arguments})
+	}
+	reply.parts = r.parts(v1.Pointer(path, "parts"), fields["parts"])
 	// PromptKit's mock model returns either calls or parts, depending on the type.
+	multimodal := string(fields["type"]) == `"multimodal"`
 	switch calls := len(reply.ToolCalls) > 0; {
-	case calls && kind == "multimodal":
-		violation(v1.Pointer(path, "tool_calls"), v1.SeverityWarning, "tool_calls are not made: the type of the answer is multimodal")
+	case calls && multimodal:
+		r.violation(v1.Pointer(path, "tool_calls"), v1.SeverityWarning, "tool_calls are not made: the type of the answer is multimodal")
 		reply.ToolCalls = nil
 	case calls && len(reply.parts) > 0:
-		violation(v1.Pointer(path, "parts"), v1.SeverityWarning, "parts are not read beside tool_calls")
+		r.violation(v1.Pointer(path, "parts"), v1.SeverityWarning, "parts are not read beside tool_calls")
 		reply.parts = nil
 	}
 	if reply.Text == "" {
@@ -185,35 +158,27 @@ func readReply(path string, raw json.RawMessage, violation func(path, severity, 
 	return reply
 }
 
-// readParts reads the multimodal parts of a reply.
-func readParts(path string, raw json.RawMessage, violation func(path, severity, format string, args ...any)) (parts []v1.Part) {
+// parts reads the multimodal parts of a reply.
+func (r *responseReader) parts(path string, raw json.RawMessage) (parts []v1.Part) {
 	type address struct {
 		URL string `json:"url"`
 	}
 	var given []struct {
 		Type  string    `json:"type"`
 		Text  string    `json:"text"`
-		Image *address  `json:"image_url"`
-		Audio *address  `json:"audio_url"`
-		Video *address  `json:"video_url"`
-		Doc   *address  `json:"document_url"`
+		Image address   `json:"image_url"`
+		Audio address   `json:"audio_url"`
+		Video address   `json:"video_url"`
+		Doc   address   `json:"document_url"`
 		Media *v1.Media `json:"media"`
 	}
-	if err := json.Unmarshal(raw, &given); err != nil {
-		violation(path, "", "expected a list of parts with type, and text or the url of a medium: %v", err)
-		return nil
-	}
+	r.read(path, raw, &given, "a list of parts with type, and text or the url of a medium")
 	for i, g := range given {
-		p := v1.Part{Type: g.Type, Text: g.Text, Media: g.Media}
-		for kind, a := range map[string]*address{"image": g.Image, "audio": g.Audio, "video": g.Video, "document": g.Doc} {
-			if a != nil && kind == g.Type {
-				p.URI = a.URL
-			}
+		uri := map[string]address{"image": g.Image, "audio": g.Audio, "video": g.Video, "document": g.Doc}[g.Type].URL
+		if g.Type != v1.PartText && uri == "" && g.Media == nil {
+			r.violation(v1.Pointer(path, strconv.Itoa(i)), "", "a part of type %q needs %s_url", g.Type, g.Type)
 		}
-		if g.Type != v1.PartText && p.URI == "" && p.Media == nil {
-			violation(v1.Pointer(path, strconv.Itoa(i)), "", "a part of type %q needs %s_url", g.Type, g.Type)
-		}
-		parts = append(parts, p)
+		parts = append(parts, v1.Part{Type: g.Type, Text: g.Text, Media: g.Media, URI: uri})
 	}
 	return parts
 }
