@@ -56,7 +56,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	case !byLabels && (named(rs) == (len(o.conf.Files) > 0) || len(rs) > 0 && !named(rs)):
 		return usagef("name what to delete as KIND/NAME, with -l, or with -f")
 	}
-	verb := &action.Delete{Config: o.stored(ctx), Requests: actionRequests(rs), Selector: o.selector, DryRun: o.dryRun.on(), IgnoreMissing: o.ignoreMissing}
+	verb := &action.Delete{Config: o.stored(ctx), Requests: rs, Selector: o.selector, DryRun: o.dryRun.on(), IgnoreMissing: o.ignoreMissing}
 	changes, err := verb.Run(ctx)
 	if err != nil {
 		return err

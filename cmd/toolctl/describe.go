@@ -51,7 +51,7 @@ never shown.`,
 			if err != nil {
 				return err
 			}
-			all, err := (&action.Describe{Config: c, Requests: actionRequests(rs), Selector: a.selector, Offline: offline}).Run(cmd.Context())
+			all, err := (&action.Describe{Config: c, Requests: rs, Selector: a.selector, Offline: offline}).Run(cmd.Context())
 			for i := range all {
 				if i > 0 {
 					fmt.Fprintln(a.out)

@@ -35,7 +35,7 @@ Output formats (-o): table (one line per object), name, json.`,
 			if err != nil {
 				return err
 			}
-			all, err := (&action.Edit{Config: c, Requests: actionRequests(rs), Editor: a.edit}).Run(cmd.Context())
+			all, err := (&action.Edit{Config: c, Requests: rs, Editor: a.edit}).Run(cmd.Context())
 			for _, e := range all {
 				if e.Cancelled != "" {
 					fmt.Fprintln(a.err, "edit cancelled: "+e.Cancelled)

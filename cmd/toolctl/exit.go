@@ -46,21 +46,10 @@ func (e statusError) Error() string { return e.text }
 
 func exitCode(err error) int {
 	var (
-		status   statusError
-		usage    usageError
-		options  *action.UsageError
-		unnamed  *store.NameError
-		late     *action.NotReadyError
-		broken   *action.InvalidError
-		away     *action.UnavailableError
-		invalid  *v1.ValidationError
-		refused  *v1.PolicyError
-		private  *netaddr.PrivateError
-		notFound *v1.NotFoundError
-		exec     *v1.ExecutionError
-		mcp      *v1.MCPError
-		model    *agent.ModelError
-		exposed  *perm.Error
+		status statusError
+		exec   *v1.ExecutionError
+		mcp    *v1.MCPError
+		model  *agent.ModelError
 	)
 	switch {
 	case err == nil:
@@ -69,19 +58,19 @@ func exitCode(err error) int {
 		return status.code
 	case errors.Is(err, context.Canceled), errors.Is(err, tty.ErrInterrupted):
 		return exitInterrupted
-	case errors.As(err, &away):
+	case errors.As(err, new(*action.UnavailableError)):
 		return exitUnavailable
-	case errors.As(err, &broken):
+	case errors.As(err, new(*action.InvalidError)):
 		return exitInvalid
-	case errors.As(err, &usage), errors.As(err, &options), errors.As(err, &unnamed):
+	case errors.As(err, new(usageError)), errors.As(err, new(*action.UsageError)), errors.As(err, new(*store.NameError)):
 		return exitUsage
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy), errors.As(err, &late):
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy), errors.As(err, new(*action.NotReadyError)):
 		return exitUnavailable
-	case errors.As(err, &invalid), errors.As(err, &exposed):
+	case errors.As(err, new(*v1.ValidationError)), errors.As(err, new(*perm.Error)):
 		return exitInvalid
-	case errors.As(err, &refused), errors.As(err, &private):
+	case errors.As(err, new(*v1.PolicyError)), errors.As(err, new(*netaddr.PrivateError)):
 		return exitRefused
-	case errors.As(err, &notFound):
+	case errors.As(err, new(*v1.NotFoundError)):
 		return exitNotFound
 	case errors.As(err, &exec):
 		switch exec.Phase {

@@ -24,7 +24,6 @@ import (
 type listOptions struct {
 	*app
 	action.List
-	requests          []request
 	labels            bool // adds a column with the labels
 	headless          bool // prints tables without a header
 	watch             bool
@@ -76,7 +75,7 @@ With -f, only templates that name status get it, such as {.status.conditions}.`,
 				}
 				return o.listResources(cmd.Context())
 			}
-			if o.requests, err = requests(args); err != nil {
+			if o.Requests, err = requests(args); err != nil {
 				return a.meant(cmd, err)
 			}
 			return o.run(cmd.Context())
@@ -116,7 +115,7 @@ func (o *listOptions) run(ctx context.Context) error {
 	if o.Config, err = o.reaching(ctx); err != nil {
 		return err
 	}
-	o.Layout, o.Requests = format == "yaml", actionRequests(o.requests)
+	o.Layout = format == "yaml"
 	o.States, o.Ready = format == "wide", format == "wide" || format == "table"
 	o.Statuses = showsStatus(format, len(o.conf.Files) > 0)
 	if o.watch {
@@ -127,7 +126,7 @@ func (o *listOptions) run(ctx context.Context) error {
 		return err
 	}
 	if !o.Ready {
-		single := len(o.requests) == 1 && len(o.requests[0].names) == 1 && !strings.HasSuffix(o.requests[0].names[0], "*")
+		single := len(o.Requests) == 1 && len(o.Requests[0].Names) == 1 && !strings.HasSuffix(o.Requests[0].Names[0], "*")
 		return o.printObjects(format, objectsOf(r.Items), single, o.headless)
 	}
 	if err := o.printTables(r.Items, format == "wide"); err != nil {
@@ -199,7 +198,7 @@ func (o *listOptions) printTables(items []action.ListedItem, wide bool) error {
 	if len(items) == 0 {
 		fmt.Fprintln(o.err, "no objects found")
 	}
-	several, printed := len(o.requests) != 1, false
+	several, printed := len(o.Requests) != 1, false
 	for _, kind := range v1.Kinds() {
 		of := slices.DeleteFunc(slices.Clone(items), func(it action.ListedItem) bool { return it.Object.Head().Kind != kind })
 		if len(of) == 0 {

@@ -14,22 +14,16 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// request asks for objects of one kind: those with the names, or all of them.
-type request struct {
-	kind  string
-	names []string
-}
-
 // requests reads what a command is about: KIND or KIND,KIND with or without NAMEs
 // behind it, "all", or KIND/NAME as often as wanted, of any kinds.
-func requests(args []string) ([]request, error) {
+func requests(args []string) ([]action.Request, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
 	if !strings.Contains(args[0], "/") {
 		return requestsOf(args[0], args[1:])
 	}
-	var rs []request
+	var rs []action.Request
 	for _, arg := range args {
 		word, name, slash := strings.Cut(arg, "/")
 		switch {
@@ -48,11 +42,11 @@ func requests(args []string) ([]request, error) {
 }
 
 // requestsOf reads a first word that names kinds, and the names behind it.
-func requestsOf(words string, args []string) ([]request, error) {
-	var rs []request
+func requestsOf(words string, args []string) ([]action.Request, error) {
+	var rs []action.Request
 	if words == "all" {
 		for _, kind := range v1.Kinds() {
-			rs = append(rs, request{kind: kind})
+			rs = append(rs, action.Request{Kind: kind})
 		}
 	} else {
 		for word := range strings.SplitSeq(words, ",") {
@@ -69,45 +63,31 @@ func requestsOf(words string, args []string) ([]request, error) {
 			return nil, usagef("%q and %q: name the kind once, or write KIND/NAME for each", words, arg)
 		}
 		for i := range rs {
-			rs[i].names = append(rs[i].names, arg)
+			rs[i].Names = append(rs[i].Names, arg)
 		}
 	}
 	return rs, nil
 }
 
 // add adds names of a kind to what is asked of it already.
-func add(rs []request, kind string, names ...string) []request {
+func add(rs []action.Request, kind string, names ...string) []action.Request {
 	for i := range rs {
-		if rs[i].kind == kind {
-			rs[i].names = append(rs[i].names, names...)
+		if rs[i].Kind == kind {
+			rs[i].Names = append(rs[i].Names, names...)
 			return rs
 		}
 	}
-	return append(rs, request{kind, names})
-}
-
-// actionRequests are requests as verbs take them.
-func actionRequests(rs []request) []action.Request {
-	all := make([]action.Request, len(rs))
-	for i, r := range rs {
-		all[i] = action.Request{Kind: r.kind, Names: r.names}
-	}
-	return all
+	return append(rs, action.Request{Kind: kind, Names: names})
 }
 
 // hasNames reports whether a request names an object.
-func hasNames(rs []request) bool {
-	return slices.ContainsFunc(rs, func(r request) bool { return len(r.names) > 0 })
+func hasNames(rs []action.Request) bool {
+	return slices.ContainsFunc(rs, func(r action.Request) bool { return len(r.Names) > 0 })
 }
 
 // named reports whether every request names its objects.
-func named(rs []request) bool {
-	for _, r := range rs {
-		if len(r.names) == 0 {
-			return false
-		}
-	}
-	return len(rs) > 0
+func named(rs []action.Request) bool {
+	return len(rs) > 0 && !slices.ContainsFunc(rs, func(r action.Request) bool { return len(r.Names) == 0 })
 }
 
 // resource reads requests for commands that are about one kind.
@@ -117,9 +97,9 @@ func resource(args []string) (kind string, names []string, err error) {
 	case err != nil || len(rs) == 0:
 		return "", nil, err
 	case len(rs) > 1:
-		return "", nil, usagef("one kind at a time: %s and %s", strings.ToLower(rs[0].kind), strings.ToLower(rs[1].kind))
+		return "", nil, usagef("one kind at a time: %s and %s", strings.ToLower(rs[0].Kind), strings.ToLower(rs[1].Kind))
 	}
-	return rs[0].kind, rs[0].names, nil
+	return rs[0].Kind, rs[0].Names, nil
 }
 
 // meant adds to the error about a word that is not a kind which objects have that name.

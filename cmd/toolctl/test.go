@@ -65,7 +65,7 @@ Assertions: ` + assertionNames() + `.
 	f.BoolVar(&o.suite.Strict, "strict", false, "fail scenarios with checks that were not evaluated")
 	f.BoolVar(&o.suite.Live, "live", false, "call the real tools instead of mocks")
 	a.bindNetwork(f, "with --live, ")
-	f.DurationVar(&o.suite.Timeout, "timeout", time.Minute, "maximum maximum maximum maximum time for one scenario")
+	f.DurationVar(&o.suite.Timeout, "timeout", time.Minute, "maximum time for one scenario")
 	f.IntVar(&o.suite.Parallel, "parallel", 0, "number of scenarios to run at once (default: the number of processors)")
 	f.StringVar(&o.coverage, "coverage", "", "report what the scenarios cover: table, or a file that ends in .json or .html")
 	f.Lookup("coverage").NoOptDefVal = coverageTable

@@ -46,7 +46,7 @@ all MCP servers if it is not. The exit code is 7 if the wait times out.`,
 				return err
 			}
 			if len(rs) == 0 && !strings.HasPrefix(condition, conditionPrefix) {
-				rs = []request{{kind: v1.KindMCPServer}}
+				rs = []action.Request{{Kind: v1.KindMCPServer}}
 			}
 			c, err := a.reaching(cmd.Context())
 			if err != nil {
@@ -56,7 +56,7 @@ all MCP servers if it is not. The exit code is 7 if the wait times out.`,
 			if want != action.Ready {
 				met = "condition met"
 			}
-			return (&action.Wait{Config: c, Requests: actionRequests(rs), Selector: a.selector, Condition: want, Timeout: timeout, Met: func(k v1.Key) {
+			return (&action.Wait{Config: c, Requests: rs, Selector: a.selector, Condition: want, Timeout: timeout, Met: func(k v1.Key) {
 				fmt.Fprintf(a.out, "%s %s\n", objectName(k), met)
 			}}).Run(cmd.Context())
 		},
