@@ -83,11 +83,7 @@ func Read(name string, data []byte) (objects []v1.Object, notes []string, err er
 				notes = append(notes, fmt.Sprintf("prompt %q: tool_policy.%s is not read", key, field))
 			}
 			o.Spec.Policy.Extensions = nil
-			for _, limit := range []**int64{&o.Spec.Policy.MaxToolCallsPerTurn, &o.Spec.Policy.MaxTotalToolCalls} {
-				if *limit != nil && **limit == 0 { // no limit
-					*limit = nil
-				}
-			}
+			manifest.Unlimited(o.Spec.Policy)
 		}
 		objects = append(objects, o)
 	}

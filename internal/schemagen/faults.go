@@ -29,7 +29,7 @@ func (src *source) violations() []error {
 			add(t.pos, "the comment of %s has more than one example", t.name)
 		}
 		for _, f := range t.fields {
-			for _, msg := range src.fieldViolations(f) {
+			for _, msg := range f.violations() {
 				add(f.pos, "%s.%s: %s", f.owner, f.goName, msg)
 			}
 		}
@@ -48,7 +48,7 @@ func (src *source) violations() []error {
 	return errs
 }
 
-func (src *source) fieldViolations(f *field) []string {
+func (f *field) violations() []string {
 	var msgs []string
 	doc := strings.TrimSpace(f.doc)
 	if doc == "" {
@@ -82,7 +82,7 @@ func (src *source) fieldViolations(f *field) []string {
 		msgs = append(msgs, fmt.Sprintf("default %q is not one of %s", f.deflt, strings.Join(f.oneof, ", ")))
 	}
 	if f.example != "" {
-		if _, err := src.parseValue(f.example, f); err != nil {
+		if _, err := f.parse(f.example); err != nil {
 			msgs = append(msgs, fmt.Sprintf("example %s: %v", f.example, err))
 		}
 	}

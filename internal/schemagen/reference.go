@@ -76,7 +76,7 @@ func (src *source) rows(b *bytes.Buffer, object, path string, open map[string]bo
 		if f.mustHave {
 			required = "yes"
 		}
-		if src.defaultValue(f) != nil {
+		if f.hasDefaultValue() {
 			deflt = code(f.deflt)
 		}
 		example := f.example

@@ -258,7 +258,7 @@ func (b *builder) field(f *field) (*Schema, error) {
 		s.MinLength = 0
 	}
 	if f.deflt != "" {
-		if b.src.defaultValue(f) == nil {
+		if !f.hasDefaultValue() {
 			// explain cuts this paragraph off again.
 			s.Description += "\n\nDefault: " + f.deflt + "."
 		} else if s.Default, err = toJSON(f.deflt); err != nil {

@@ -56,7 +56,7 @@ func (d *document) promptKitName() string {
 // adaptPromptKit adapts an object to the meaning of its fields in PromptKit.
 func (d *document) adaptPromptKit(obj v1.Object) {
 	if s, ok := obj.(*v1.Scenario); ok {
-		unlimited(s.Spec.Policy)
+		Unlimited(s.Spec.Policy)
 	}
 	p, ok := obj.(*v1.Prompt)
 	if !ok {
@@ -65,7 +65,7 @@ func (d *document) adaptPromptKit(obj v1.Object) {
 	if p.Spec.TemplateSyntax == "" {
 		p.Spec.TemplateSyntax = d.promptKitSyntax()
 	}
-	unlimited(p.Spec.Policy)
+	Unlimited(p.Spec.Policy)
 	_, spec := d.child(d.root, "spec")
 	if spec == nil {
 		return
@@ -105,8 +105,8 @@ func (d *document) dropShadowed(n *yaml.Node, table *fieldTable) {
 	n.Content = kept
 }
 
-// unlimited removes limits of 0, which mean no limit in PromptKit.
-func unlimited(p *v1.ToolPolicySpec) {
+// Unlimited removes limits of 0, which mean no limit in PromptKit.
+func Unlimited(p *v1.ToolPolicySpec) {
 	if p == nil {
 		return
 	}

@@ -3,6 +3,7 @@ package overlay
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -145,16 +146,14 @@ func (p place) put(v *yaml.Node, insert bool) error {
 		last++
 	}
 	i, err := p.item(last)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if !insert {
+	case insert:
+		p.parent.Content = slices.Insert(p.parent.Content, i, v)
+	default:
 		p.parent.Content[i] = v
-		return nil
 	}
-	p.parent.Content = append(p.parent.Content, nil)
-	copy(p.parent.Content[i+1:], p.parent.Content[i:])
-	p.parent.Content[i] = v
 	return nil
 }
 
@@ -170,7 +169,7 @@ func (p place) remove() error {
 	}
 	i, err := p.item(len(p.parent.Content) - 1)
 	if err == nil {
-		p.parent.Content = append(p.parent.Content[:i], p.parent.Content[i+1:]...)
+		p.parent.Content = slices.Delete(p.parent.Content, i, i+1)
 	}
 	return err
 }
@@ -191,10 +190,5 @@ func equal(a, b *yaml.Node) bool {
 		}
 		return true
 	}
-	for i := range a.Content {
-		if !equal(a.Content[i], b.Content[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a.Content, b.Content, equal)
 }

@@ -1,6 +1,10 @@
 package overlay
 
-import "go.yaml.in/yaml/v3"
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
 
 // child returns the value of a key of an object, nil when there is none.
 func child(n *yaml.Node, key string) *yaml.Node {
@@ -48,7 +52,7 @@ func set(n *yaml.Node, key string, v *yaml.Node) {
 // remove takes a key out of an object.
 func remove(n *yaml.Node, key string) {
 	if i := index(n, key); i >= 0 {
-		n.Content = append(n.Content[:i], n.Content[i+2:]...)
+		n.Content = slices.Delete(n.Content, i, i+2)
 	}
 }
 

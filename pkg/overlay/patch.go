@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -142,12 +143,7 @@ func (o *object) renamed() {
 }
 
 func (l *layer) drop(o *object) {
-	for i, other := range l.objects {
-		if other == o {
-			l.objects = append(l.objects[:i:i], l.objects[i+1:]...)
-			return
-		}
-	}
+	l.objects = slices.DeleteFunc(slices.Clone(l.objects), func(other *object) bool { return other == o })
 }
 
 // chosen are the objects of a target. A target that chooses none is an error: the patch was
