@@ -170,8 +170,8 @@ func (f *schemaFile) unknownField(path, parent, step string, at *node) error {
 	return fmt.Errorf("%w: the fields of %s are %s", e, parent, strings.Join(target.Properties.names(), ", "))
 }
 
-// below looks for a field one level further down, since "spec" is easily
-// forgotten: the same name before a near one.
+// below looks for a field one level further down, because "spec" is easily forgotten. It prefers the same name to a
+// similar one.
 func (f *schemaFile) below(object *node, step string) string {
 	for _, p := range object.Properties {
 		if f.target(p.node).Properties.get(step) != nil {
@@ -209,7 +209,7 @@ func (f *schemaFile) fields(object *node, recursive bool, open []*node) []Field 
 	return out
 }
 
-// rest is a description without the name it starts with.
+// rest returns a description without the name at its start.
 func rest(s string) string {
 	_, s, _ = strings.Cut(s, " ")
 	return s

@@ -65,7 +65,7 @@ func (n *node) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(n))
 }
 
-// texts are values as people write them: text without quotes, everything else as JSON.
+// texts are values as people write them: strings without quotes, everything else as JSON.
 type texts []string
 
 func (t *texts) UnmarshalJSON(data []byte) error {

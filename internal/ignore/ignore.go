@@ -121,7 +121,7 @@ func latin1(s string) string {
 	return string(runes)
 }
 
-// never is no expression. A pattern that has it matches nothing.
+// never is not a valid expression. A pattern that contains it matches nothing.
 const never = "("
 
 // expression is the regular expression of one segment: *, ?, [set], and a backslash before a character as it is.

@@ -6,7 +6,7 @@ import (
 	doccomment "go/doc/comment"
 )
 
-// comment is what the doc comment of a field says, taken apart.
+// comment holds the parts of the doc comment of a field.
 type comment struct {
 	// text is the meaning, without the markers, starting with the name that manifests use.
 	text string
@@ -16,8 +16,8 @@ type comment struct {
 	deflt, example string
 }
 
-// parseComment takes the doc comment of a field apart. The markers stand at the
-// end, so they are cut off from the end, the last one first.
+// parseComment splits the doc comment of a field into its parts. The markers are at the end, so they are cut off from
+// the end, the last one first.
 func parseComment(goName, name, doc string) comment {
 	s := strings.Join(strings.Fields(doc), " ")
 	var c comment
@@ -42,8 +42,8 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// typeComment takes the doc comment of a type or a package apart: its prose, a
-// line a paragraph, and its indented blocks, which are manifests.
+// typeComment splits the doc comment of a type or a package into its prose, with one line for each paragraph, and its
+// indented blocks, which are manifests.
 func typeComment(doc string) (text string, blocks []string) {
 	var p doccomment.Parser
 	var paras []string

@@ -6,8 +6,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// What the Validate methods of api/v1 refuse beside the check tags, as far as draft-07 can
-// say it. TestSchemasRefuseWhatTheProgramRefuses holds both to one corpus.
+// The rules of the Validate methods of api/v1 besides the check tags, as far as draft-07 can express them. TestSchemasRefuseWhatTheProgramRefuses holds both to one corpus.
 
 const (
 	// A part of a v1.NamePattern.
@@ -77,7 +76,7 @@ func refine(name string, s *Schema) {
 
 func requires(fields ...string) *Schema { return &Schema{Required: fields} }
 
-// filled wants a field that is not empty, since an empty text counts as missing.
+// filled requires a field that is not empty, because an empty text counts as missing.
 func filled(field string) *Schema {
 	return &Schema{Required: []string{field}, Properties: &Members{{field, &Schema{MinLength: 1}}}}
 }
@@ -89,8 +88,8 @@ func modeIs(mode string, then *Schema) *Schema {
 	}
 }
 
-// objectSchema wants a schema that is an object, and with root one whose root type is
-// "object", as MCP asks of input schemas.
+// objectSchema requires a schema that is an object, and with root one whose root type is "object", as MCP requires of
+// input schemas.
 func objectSchema(s *Schema, root bool) {
 	want := &Schema{Type: "object"}
 	if root {
@@ -99,8 +98,8 @@ func objectSchema(s *Schema, root bool) {
 	s.AllOf = append(s.AllOf, want)
 }
 
-// jsonSchema is a JSON Schema of any draft, as far as all drafts agree: a misspelt type, or
-// properties that are a list, are what people write.
+// jsonSchema describes a JSON Schema of any draft, as far as all drafts agree. It finds common mistakes, such as a
+// misspelt type or a list of properties.
 func jsonSchema() *Schema {
 	self, selfs := ref(kindSchema), &Schema{Type: "object", Additional: ref(kindSchema)}
 	list := &Schema{Type: "array", MinItems: 1, Items: self}
@@ -127,7 +126,7 @@ func jsonSchema() *Schema {
 	}
 }
 
-// promptKit is a manifest of PromptKit, in which unknown fields are allowed.
+// promptKit describes a manifest of PromptKit, in which unknown fields are allowed.
 func promptKit() *Schema {
 	named := &Schema{Type: "object", Required: []string{"name"}, Properties: &Members{{"name", &Schema{Type: "string", MinLength: 1}}}}
 	return &Schema{

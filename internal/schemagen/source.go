@@ -15,7 +15,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// source is what the Go source says about the manifests.
+// source holds the information about the manifests in the Go source.
 type source struct {
 	// types holds the structs by their Go name.
 	types map[string]*structType
@@ -26,7 +26,7 @@ type source struct {
 // structType is a Go struct that is an object in manifests.
 type structType struct {
 	name string
-	// doc is the comment as it stands.
+	// doc is the unchanged comment.
 	doc string
 	// fields holds the fields in the order of the source, those of embedded structs in place.
 	fields []*field
@@ -38,7 +38,7 @@ type field struct {
 	// owner is the struct that declares the field.
 	owner, goName, name string
 	typ                 valueType
-	// doc is the comment as it stands, comment what it says.
+	// doc is the unchanged comment, comment its parts.
 	doc string
 	comment
 	// The rules of the check tag.
@@ -85,7 +85,7 @@ func (t valueType) String() string {
 	return t.kind
 }
 
-// reader turns declarations into a source, and gathers what it cannot read.
+// reader turns declarations into a source, and collects errors.
 type reader struct {
 	fset  *token.FileSet
 	decls map[string]*ast.TypeSpec

@@ -175,7 +175,7 @@ func readsVariable(field string, value *yaml.Node) bool {
 		field == "headers_from_env"
 }
 
-// places returns the place of every field that is wanted, by pointer; nil wants all.
+// places returns the places of the wanted fields, by pointer. If wanted is nil, it returns those of all fields.
 func (d *document) places(wanted func(field string, value *yaml.Node) bool) map[string]v1.Source {
 	var m map[string]v1.Source
 	add := func(pointer, field string, at, value *yaml.Node) {

@@ -97,7 +97,7 @@ func oneField(file string, field []byte, begin int) ([]*yaml.Node, bool) {
 // markdownFields are other names of fields in the front matter of agents' files.
 var markdownFields = map[string]string{"format": "output", "allowed-tools": "tools"}
 
-// renameFields gives the fields of front matter their names here, where those are free.
+// renameFields renames fields of front matter to their names in a Prompt, unless the Prompt has such a field already.
 func renameFields(spec *yaml.Node) {
 	for i := 0; i+1 < len(spec.Content); i += 2 {
 		k, v := spec.Content[i], spec.Content[i+1]

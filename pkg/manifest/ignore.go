@@ -58,9 +58,8 @@ var knownFiles = map[string]bool{
 	"jsconfig.json": true, "pnpm-lock.yaml": true, "pnpm-workspace.yaml": true,
 }
 
-// isForeign reports whether a document without apiVersion and kind is one that stands
-// beside manifests: an OpenAPI or Swagger document, a Compose file, or a cassette of
-// recorded calls.
+// isForeign reports whether a document without apiVersion and kind is of a kind that is often kept beside manifests: an
+// OpenAPI or Swagger document, a Compose file, or a cassette of recorded calls.
 func isForeign(n *yaml.Node) bool {
 	if n.Kind != yaml.MappingNode {
 		return false

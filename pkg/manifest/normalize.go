@@ -10,7 +10,7 @@ import (
 )
 
 // Bounds of one document. A tree may be written small and be large: aliases and
-// merge keys are counted as often as they are used.
+// merge keys count as often as they are used.
 const (
 	maxDepth     = 1000
 	maxNodes     = 2_000_000

@@ -41,10 +41,10 @@ func (a *argument) template() string {
 	return "{{." + a.name + "}}"
 }
 
-// arguments gives every parameter and body property a name of its own. A query
+// arguments gives every parameter and body property a unique name. A query
 // parameter keeps its name, because the request uses it; so does a property of
 // the body unless a query parameter has it; names in the path and in headers
-// stand in templates and are free to change.
+// are used in templates only, so they may change.
 type arguments struct {
 	list  []*argument
 	taken map[string]*argument
@@ -170,7 +170,7 @@ func (b *builder) parameter(p *openapi3.Parameter, order int) {
 }
 
 // headerDefault returns the default of a header parameter as a string of a Go
-// template, or "" when it has none that can stand there.
+// template, or "" if it has none that a template can contain.
 func (b *builder) headerDefault(p *openapi3.Parameter) string {
 	place, ok := b.doc.outline.schemaOf(p.Schema)
 	if !ok {

@@ -127,7 +127,7 @@ func describe(s any, text string) any {
 	return m
 }
 
-// emptyForms reports whether content of other kinds says nothing: an optional form without fields.
+// emptyForms reports whether the content of other media types consists of forms without fields.
 func (b *builder) emptyForms(content openapi3.Content) bool {
 	for _, media := range content {
 		if media == nil {

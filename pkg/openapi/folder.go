@@ -54,8 +54,8 @@ type Report struct {
 	Changes []Change
 }
 
-// Conflicts counts what a person has to decide: conflicts, refused files, and
-// merged manifests with violations.
+// Conflicts returns the number of decisions that a person has to make: conflicts, refused files, and violations of merged
+// manifests.
 func (r *Report) Conflicts() int {
 	n := 0
 	for _, c := range r.Changes {
@@ -67,7 +67,7 @@ func (r *Report) Conflicts() int {
 	return n
 }
 
-// A Change is what happened to the file of one operation.
+// A Change is the change of the file of one operation.
 type Change struct {
 	// File is the name in the folder.
 	File string `json:"file"`
@@ -80,7 +80,7 @@ type Change struct {
 	// Conflicts are the fields that the file and the document changed differently. The
 	// file keeps its own, and they are reported once.
 	Conflicts []Conflict `json:"conflicts,omitempty"`
-	// Violations are what is wrong with the manifest after merging.
+	// Violations are those of the manifest after merging.
 	Violations []v1.Violation `json:"violations,omitempty"`
 }
 
@@ -298,9 +298,8 @@ func (w *folderWriter) merge(change *Change, disk []byte, entry *lockEntry, thei
 	return w.write(change.File, text)
 }
 
-// ownProvenance makes the annotations of the import its own: they say what was
-// imported last and are no one's to disagree with. One that a person removed
-// stays removed. It changes base.
+// ownProvenance sets the annotations of base so that those of the import never conflict: they describe the last import.
+// One that a person removed stays removed.
 func ownProvenance(base, ours, theirs any) {
 	b := annotations(base)
 	if b == nil {

@@ -150,7 +150,7 @@ func Parse(data []byte, source, base string, folder fs.FS) (*Document, error) {
 }
 
 // invalid makes the error of a document that cannot be used: a
-// *[v1.ValidationError] whose text speaks of the document.
+// *[v1.ValidationError] with a message about the document.
 func invalid(source string, violation v1.Violation) error {
 	violation.Source = v1.Source{File: source}
 	return &documentError{v1.NewValidationError(v1.ManifestInvalid, "", []v1.Violation{violation})}

@@ -7,7 +7,7 @@ import (
 )
 
 // orders hold the order in which the members of objects were written, where it is not that of their names. An object is
-// known by its address, and not by its place: what aliases name is shared, and is noted once.
+// identified by its address and not by its place, because aliases share objects.
 type orders map[uintptr][]string
 
 func address(m map[string]any) uintptr { return reflect.ValueOf(m).Pointer() }

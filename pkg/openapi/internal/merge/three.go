@@ -1,5 +1,5 @@
-// Package merge joins the changes of two people to one JSON tree, and writes a
-// changed tree into the YAML text it came from.
+// Package merge merges two sets of changes to a JSON tree, and writes a changed tree into the YAML text that it came
+// from.
 //
 // A tree is made of map[string]any, []any, string, [encoding/json.Number], bool
 // and nil.
@@ -26,10 +26,9 @@ type Conflict struct {
 	Base, Ours, Theirs any
 }
 
-// Three merges what ours and theirs made of base, field by field. What only one
-// side changed is taken. Lists of distinct texts are merged as sets; other lists
-// are one field. A field that both sides changed differently stays as ours has it
-// and is reported.
+// Three merges two versions of base, field by field. It takes changes that only one side made. Lists of distinct texts
+// are merged as sets; other lists are one field. A field that both sides changed differently keeps the value of ours and
+// is reported as a conflict.
 func Three(base, ours, theirs any) (any, []Conflict) {
 	m := merger{}
 	out := m.value("", base, ours, theirs)
@@ -84,8 +83,8 @@ func get(m map[string]any, k string) any {
 // Equal reports whether two trees are the same.
 func Equal(a, b any) bool { return reflect.DeepEqual(a, b) }
 
-// mergeSets merges three lists of distinct texts: theirs, without what ours took
-// out, and with what ours put in.
+// mergeSets merges three lists of distinct texts: theirs, without the texts that ours removed, and with those that ours
+// added.
 func mergeSets(base, ours, theirs any) (any, bool) {
 	b, okB := set(base)
 	o, okO := set(ours)

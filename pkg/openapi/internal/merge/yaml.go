@@ -9,9 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Edit changes a YAML document that says from so that it says to. Fields that are
-// the same in both keep their text, order and comments. encode writes a value as a
-// YAML document.
+// Edit changes a YAML document with the value from into one with the value to. Fields that are the same in both keep
+// their text, order and comments. encode writes a value as a YAML document.
 //
 // The caller should read the result back: a document that uses aliases in changed
 // places may not survive.
