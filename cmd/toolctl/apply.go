@@ -135,7 +135,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 	o.printWarnings(done.Warnings)
 	o.printKept(done.Kept)
 	for _, set := range slices.Sorted(maps.Keys(done.Left)) {
-		fmt.Fprintf(o.err, "note: %s in the set %s, and this apply is no revision of it: apply that set as a whole, or name it with --set\n", stay(len(done.Left[set])), shownSet(set))
+		fmt.Fprintf(o.err, "note: %s in the set %s, and this apply creates no revision of it: apply that set as a whole, or name it with --set\n", stay(len(done.Left[set])), shownSet(set))
 	}
 	if err := o.printChanges(done.Changes, done.DryRun); err != nil || !o.wait || done.DryRun {
 		return err
@@ -182,7 +182,7 @@ func (a *app) printWarnings(warnings []v1.Violation) {
 // printKept names what was not pruned because it asks for that.
 func (a *app) printKept(keys []v1.Key) {
 	for _, k := range keys {
-		fmt.Fprintf(a.err, "%s is kept, and stays in the set: it has the annotation %s: disabled\n", objectName(k), plan.PruneAnnotation)
+		fmt.Fprintf(a.err, "%s stays in the store and in the set: it has the annotation %s: disabled\n", objectName(k), plan.PruneAnnotation)
 	}
 }
 
@@ -214,10 +214,12 @@ func (a *app) printChanges(changes []action.Change, dryRun bool) error {
 	all := make([]change, len(changes))
 	for i, c := range changes {
 		all[i] = change{c.Key.Kind, c.Key.Namespace, c.Key.Name, string(c.Action), dryRun, c.TakenFrom, c.Abandoned}
-		name, suffix := objectName(c.Key), ""
 		for _, text := range c.Abandoned {
-			fmt.Fprintf(a.err, "warning: %s: %s\n", name, text)
+			fmt.Fprintf(a.err, "warning: %s: %s\n", objectName(c.Key), text)
 		}
+	}
+	for _, c := range changes {
+		name, suffix := objectName(c.Key), ""
 		if c.TakenFrom != "" {
 			suffix = fmt.Sprintf(", taken over from set %q", c.TakenFrom)
 		}

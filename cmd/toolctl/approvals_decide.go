@@ -116,7 +116,7 @@ func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall, check fun
 		known, err = check(raw)
 	}
 	if !known {
-		fmt.Fprintf(o.err, "note: tool %s/%s is not known here, so the arguments are checked when it is called; -f names its manifest\n", p.Namespace, p.Tool)
+		fmt.Fprintf(o.err, "note: tool %s/%s is unknown here, so its arguments are checked when it is called; pass its manifest with -f\n", p.Namespace, p.Tool)
 	}
 	if from != "" && err != nil {
 		fmt.Fprintf(o.err, "nothing is decided; your text is in %s: fix it and use --edit-args @%[1]s\n", from)

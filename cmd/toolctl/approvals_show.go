@@ -40,7 +40,7 @@ lines of the arguments; the last line of the output shows how many there are.`,
 			}
 			format := a.format()
 			if format != "text" && (limit > 0 || offset > 0) {
-				return usagef("--limit and --offset choose lines of the text: leave them out with -o %s", format)
+				return usagef("--limit and --offset select lines of text: leave them out with -o %s", format)
 			}
 			views, err := a.approvals(cmd.Context(), "", ids)
 			if err != nil {

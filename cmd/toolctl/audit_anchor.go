@@ -63,7 +63,7 @@ func (o *anchorOptions) check() error {
 func (o *anchorOptions) run(ctx context.Context, s store.Audit) error {
 	shown, _ := store.Shown(o.to)
 	anchor := &auditlog.Anchor{To: o.to, Noted: func(head store.AuditHead) error {
-		_, err := fmt.Fprintf(o.out, "head %s after %s noted at %s\n", head.Hash, count(int(head.Lines), "line"), shown)
+		_, err := fmt.Fprintf(o.out, "head %s after %s written to %s\n", head.Hash, count(int(head.Lines), "line"), shown)
 		return err
 	}}
 	err := anchor.Note(ctx, s)
@@ -75,7 +75,7 @@ func (o *anchorOptions) run(ctx context.Context, s store.Audit) error {
 	}
 	o.lasting = true // until it is stopped
 	anchor.Follow(ctx, s, o.interval, func(err error) {
-		o.logger().Warn("the head of the audit was not noted", slog.Any("error", err))
+		o.logger().Warn("the head of the audit log was not written", slog.Any("error", err))
 	})
 	return nil
 }

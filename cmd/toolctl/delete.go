@@ -50,9 +50,9 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	byLabels := cmd.Flags().Changed("selector")
 	switch {
 	case byLabels && (len(rs) == 0 || hasNames(rs) || len(o.conf.Files) > 0):
-		return usagef("-l chooses among the objects of a kind: 'toolctl delete tools -l LABELS'")
+		return usagef("-l selects objects of one kind: 'toolctl delete tools -l LABELS'")
 	case byLabels && strings.TrimSpace(o.selector) == "":
-		return usagef("-l is empty, which would choose every object: name labels, such as team=pay")
+		return usagef("-l is empty, which would select every object: name labels, such as team=pay")
 	case !byLabels && (named(rs) == (len(o.conf.Files) > 0) || len(rs) > 0 && !named(rs)):
 		return usagef("name what to delete as KIND/NAME, with -l, or with -f")
 	}
@@ -62,7 +62,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(changes) == 0 && o.format() == "table" && byLabels {
-		return o.done(nil, "nothing has the labels %s", o.selector)
+		return o.done(nil, "no objects have the labels %s", o.selector)
 	}
 	return o.printChanges(changes, o.dryRun.on())
 }

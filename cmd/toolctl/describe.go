@@ -43,7 +43,7 @@ never shown.`,
 			byLabels := cmd.Flags().Changed("selector")
 			switch {
 			case byLabels && (len(rs) == 0 || hasNames(rs)):
-				return usagef("-l chooses among the objects of a kind: 'toolctl describe tools -l LABELS'")
+				return usagef("-l selects objects of one kind: 'toolctl describe tools -l LABELS'")
 			case len(rs) == 0:
 				return usagef("expected KIND/NAME or KIND NAME, or KIND for all of that kind")
 			}

@@ -76,7 +76,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 	}
 	format := o.format()
 	if format == "plan" && o.against != action.AgainstStore {
-		return usagef("--prune, --set, --take-over, --allow-empty and -o plan are for the store: leave --against out")
+		return usagef("--prune, --set, --take-over, --allow-empty and -o plan work only with the store: leave out --against")
 	}
 	c, err := o.config(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 	o.printWarnings(found.Warnings)
 	o.printKept(found.Kept)
 	if found.Left > 0 {
-		fmt.Fprintf(o.err, "%s of the set not in the files: --prune would delete what an apply leaves\n", count(found.Left, "object"))
+		fmt.Fprintf(o.err, "%s of the set not in the files: only --prune deletes them\n", count(found.Left, "object"))
 	}
 	report := found.Report
 	switch format {

@@ -93,7 +93,7 @@ func (o *importOpenAPIOptions) nothing(set *openapi.Set) string {
 	if set.Operations == 0 {
 		return set.Source + ": paths: the document has no operations"
 	}
-	text := fmt.Sprintf("%s: none of %s fits --include and --exclude", set.Source, count(set.Operations, "operation"))
+	text := fmt.Sprintf("%s: none of %s matches --include and --exclude", set.Source, count(set.Operations, "operation"))
 	if len(set.Tags) > 0 {
 		text += "; the tags are " + strings.Join(set.Tags, ", ")
 	}
@@ -117,7 +117,7 @@ func (o *importOpenAPIOptions) explain(set *openapi.Set) {
 		return "skipped " + set.Skipped[i].Operation + ": " + set.Skipped[i].Reason
 	})
 	for _, host := range set.Private {
-		fmt.Fprintf(o.err, "calls of %s will be refused, because it is no public address: call and serve with --allow-network %s, or import with --allow-private-network\n", host, host)
+		fmt.Fprintf(o.err, "calls to %s will be refused, because it is not a public address: call and serve with --allow-network %s, or import with --allow-private-network\n", host, host)
 	}
 	for _, e := range set.Env {
 		fmt.Fprintf(o.err, "the tools read %s and send it to %s\n", e.Variable, strings.Join(e.Hosts, ", "))
@@ -154,7 +154,7 @@ func (o *importOpenAPIOptions) printReport(format string, set *openapi.Set, r *o
 		o.printChanges(r)
 	}
 	if n := r.Conflicts(); n > 0 {
-		fmt.Fprintln(o.err, "edit the files where the document is right; what is left as it is stays, and is not reported again")
+		fmt.Fprintln(o.err, "edit the files where the document is right; the other values stay, and are not reported again")
 		return statusError{exitFailed, fmt.Sprintf("%s to resolve in %s", count(n, "conflict"), o.Dir)}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (o *importOpenAPIOptions) printChanges(r *openapi.Report) {
 	}
 	fmt.Fprintf(o.out, "%s, %d unchanged%s\n", count(len(r.Changes), "file"), same, suffix)
 	if ordered > 0 {
-		fmt.Fprintf(o.err, "in %s only the order of properties changed: it is now that of the document\n", count(ordered, "file"))
+		fmt.Fprintf(o.err, "in %s, only the order of properties changed, to that of the document\n", count(ordered, "file"))
 	}
 	for _, c := range r.Changes {
 		for _, k := range c.Conflicts {
@@ -193,7 +193,7 @@ func (o *importOpenAPIOptions) printChanges(r *openapi.Report) {
 			fmt.Fprintln(o.err, f)
 		}
 		if c.Action == openapi.ActionRefused {
-			fmt.Fprintf(o.err, "conflict %s: it is there and not from an import: kept\n", c.File)
+			fmt.Fprintf(o.err, "conflict %s: the file exists and is not from an import: kept\n", c.File)
 		}
 	}
 }

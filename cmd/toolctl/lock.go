@@ -88,7 +88,7 @@ func (o *lockOptions) run(ctx context.Context) error {
 	case len(r.Drift) > 0 && o.check:
 		return statusError{exitFailed, drift + " from " + r.Path}
 	case len(r.Drift) > 0:
-		return statusError{exitFailed, drift + ": look at it, then accept it with 'toolctl lock --update'"}
+		return statusError{exitFailed, drift + ": review it, then accept it with 'toolctl lock --update'"}
 	case len(r.Down) > 0:
 		var names []string
 		for _, s := range r.Down {

@@ -115,7 +115,7 @@ func (o *undoOptions) ask(ctx context.Context, u *rollout.Undo) error {
 // undoError says of an undo that was refused what to do.
 func undoError(err error) error {
 	if conflict := new(rollout.ConflictError); errors.As(err, &conflict) {
-		return statusError{exitInvalid, conflict.Error() + "\n--force-conflicts undoes that, too"}
+		return statusError{exitInvalid, conflict.Error() + "\n--force-conflicts also undoes that"}
 	}
 	if moved := new(store.ConflictError); errors.As(err, &moved) {
 		return statusError{exitInvalid, fmt.Sprintf("nothing was undone: %s", err)}

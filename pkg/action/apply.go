@@ -68,7 +68,7 @@ func (a *Apply) Run(ctx context.Context) (*Applied, error) {
 	case a.DryRun == DryRunClient && (a.Plan != nil || s.Prune):
 		return nil, usagef("--dry-run=client reads only the files, and --plan and --prune need the store: use --dry-run=server")
 	case a.Plan != nil && s != (Selection{}):
-		return nil, usagef("--plan says all that --prune, --set, --take-over, --allow-empty and -l would: leave them out")
+		return nil, usagef("--plan replaces --prune, --set, --take-over, --allow-empty and -l: leave them out")
 	case a.DryRun == DryRunClient:
 		l = without
 	case a.DryRun == DryRunServer:

@@ -127,7 +127,7 @@ const maxDecisionText = 500
 func (d *Decide) Run(ctx context.Context) (decided *Approval, err error) {
 	by := d.Decision
 	if len(by.Reason) > maxDecisionText || len(by.By) > maxDecisionText {
-		return nil, usagef("--reason and --as may have %d bytes", maxDecisionText)
+		return nil, usagef("--reason and --as are limited to %d bytes each", maxDecisionText)
 	}
 	by.By = cmp.Or(by.By, d.By)
 	open := d.withCalls
@@ -163,7 +163,7 @@ func (d *Decide) Run(ctx context.Context) (decided *Approval, err error) {
 
 func (d *Decide) checkEdited(ctx context.Context, p *v1.PendingCall, args json.RawMessage) (known bool, err error) {
 	if len(args) > v1.MaxPendingArgs {
-		return true, usagef("--edit-args: %d bytes; the arguments may have %d", len(args), v1.MaxPendingArgs)
+		return true, usagef("--edit-args: the arguments have %d bytes, and the limit is %d", len(args), v1.MaxPendingArgs)
 	}
 	w, err := d.Open(ctx)
 	if err != nil {

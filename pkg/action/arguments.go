@@ -196,7 +196,7 @@ func (c *Config) input(file string) (data []byte, name string, err error) {
 		return nil, name, usagef("%s: %w", name, regular.Reason(err))
 	}
 	if len(data) > maxArgsBytes {
-		return nil, name, usagef("%s: arguments over %d bytes", name, maxArgsBytes)
+		return nil, name, usagef("%s: the arguments are larger than %d bytes", name, maxArgsBytes)
 	}
 	return data, name, nil
 }

@@ -231,7 +231,7 @@ func (c *Client) command() (mcpclients.Server, error) {
 	paths := [][2]string{}
 	for _, path := range c.Files {
 		if path == "-" {
-			return e, usagef("-f - cannot be kept in a configuration: name files or folders")
+			return e, usagef("-f - cannot be part of a configuration: name files or folders")
 		}
 		flag := "-f"
 		if slices.Contains(c.Overlays, path) {

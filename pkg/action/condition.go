@@ -148,7 +148,7 @@ func ready(it registry.Item, state *mcp.ServerState) v1.Condition {
 			c.Reason, c.Message = "ServerNotReady", cmp.Or(state.Reason, c.Message)
 		}
 	case isServer && state == nil:
-		c.Status, c.Reason, c.Message = v1.ConditionUnknown, "NotAsked", "the server was not asked"
+		c.Status, c.Reason, c.Message = v1.ConditionUnknown, "NotAsked", "the server was not queried"
 	case isServer && !state.Ready:
 		c.Status, c.Reason, c.Message = v1.ConditionFalse, "ServerNotReady", state.Reason
 	case isServer:
@@ -190,7 +190,7 @@ func degraded(it registry.Item, state *mcp.ServerState) v1.Condition {
 // drifted is true for objects that differ from what their set applied, for tools whose description an override
 // replaces, and for servers whose tools differ from the lock.
 func (o *Observer) drifted(rec *store.Record, state *mcp.ServerState) v1.Condition {
-	c := v1.Condition{Type: v1.ConditionDrifted, Status: v1.ConditionFalse, Reason: "NoSet", Message: "it belongs to no set"}
+	c := v1.Condition{Type: v1.ConditionDrifted, Status: v1.ConditionFalse, Reason: "NoSet", Message: "belongs to no set"}
 	if newest, ok := o.newest[rec.Set]; ok && rec.Set != "" {
 		c.Reason, c.Message = "AsApplied", fmt.Sprintf("matches revision %d of its set", newest.Number)
 		if newest.Drifted(rec) {

@@ -47,7 +47,7 @@ func TestStatusOfServer(t *testing.T) {
 		ready, degraded, drifted string // STATUS REASON
 		message                  string // of one of them
 	}{
-		{"not asked", nil, "Unknown NotAsked", "Unknown NotAsked", "False AsApplied", "was not asked"},
+		{"not asked", nil, "Unknown NotAsked", "Unknown NotAsked", "False AsApplied", "was not queried"},
 		{"ready", &good, "True ServerReady", "False AsExpected", "False AsApplied", "tools: 1"},
 		{"down", &down, "False ServerNotReady", "True ServerNotReady", "False AsApplied", "no answer"},
 		{"a broken tool", &broken, "True ServerReady", "True SomeToolsNotReady", "False AsApplied", "files__read: its schema is not valid"},

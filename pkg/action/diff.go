@@ -130,7 +130,7 @@ func (d *Diff) withStore(ctx context.Context) (*Differences, error) {
 
 func (d *Diff) withFiles(ctx context.Context) (*Differences, error) {
 	if d.Prune || d.Set != "" || d.TakeOver || d.AllowEmpty {
-		return nil, usagef("--prune, --set, --take-over, --allow-empty and -o plan are for the store: leave --against out")
+		return nil, usagef("--prune, --set, --take-over, --allow-empty and -o plan work only with the store: leave out --against")
 	}
 	if len(d.Files) == 0 {
 		return nil, usagef("name the manifests to compare with -f")
@@ -180,7 +180,7 @@ func (d *Diff) otherSide(ctx context.Context, options manifest.Options) (*manife
 		}
 		set, err := manifest.Load(ctx, []string{d.Against}, options)
 		if err != nil && !strings.ContainsAny(d.Against, `/\.`) {
-			err = fmt.Errorf("--against %w: a revision of git is written --against git:%s", err, d.Against)
+			err = fmt.Errorf("--against %w: write a Git revision as --against git:%s", err, d.Against)
 		}
 		return set, err
 	}

@@ -132,7 +132,7 @@ func (e *Edit) edit(ctx context.Context, s store.Store, key v1.Key) (done Edited
 		changes, err := s.Apply(ctx, []v1.Object{obj}, store.ApplyOptions{Expect: map[v1.Key]int64{key: rec.ResourceVersion}, By: e.By, Command: "edit"})
 		if err != nil {
 			keep = true
-			return done, fmt.Errorf("%w; what was edited is kept in %s", err, file)
+			return done, fmt.Errorf("%w; the edited text is in %s", err, file)
 		}
 		done.Changes = Changes(changes)
 		return done, nil
@@ -143,7 +143,7 @@ func (e *Edit) edit(ctx context.Context, s store.Store, key v1.Key) (done Edited
 func writeNamed(dir string, files map[string][]byte) error {
 	for name, content := range files {
 		if !filepath.IsLocal(name) {
-			return usagef("the manifest names the file %s, which is in a folder above it: edit its own file, and apply that", name)
+			return usagef("the manifest refers to the file %s in a parent folder: edit the file of the manifest, and apply it", name)
 		}
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -41,7 +41,7 @@ func (r *ImportedOpenAPI) Empty() bool { return len(r.Tools)+len(r.Skipped) == 0
 // Run reads the document and writes the tools.
 func (i *ImportOpenAPI) Run(ctx context.Context) (_ *ImportedOpenAPI, err error) {
 	if i.Dir == "" && (i.Folder.Prune || i.Folder.DryRun) {
-		return nil, usagef("--prune and --dry-run are about a folder: name it with --out")
+		return nil, usagef("--prune and --dry-run need a folder: name it with --out")
 	}
 	o := i.Tools
 	if o.Filter, err = openapi.NewFilter(i.Include, i.Exclude); err != nil {

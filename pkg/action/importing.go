@@ -56,7 +56,7 @@ func (i *Import) Run(ctx context.Context) ([]v1.Object, error) {
 		return nil, err
 	}
 	if len(data) > i.As.most {
-		return nil, usagef("%s: over %d bytes", i.File, i.As.most)
+		return nil, usagef("%s is larger than %d bytes", i.File, i.As.most)
 	}
 	objects, notes, err := i.As.read(i.File, data)
 	if i.Noted != nil {

@@ -73,7 +73,7 @@ const maxScriptBytes = 10 << 20
 
 func newScripted(o modelOptions) (agent.Model, error) {
 	if o.script == "" {
-		return nil, usagef("provider scripted needs %s FILE, a list of what the model says", o.flag)
+		return nil, usagef("provider scripted needs %s FILE, a list of replies of the model", o.flag)
 	}
 	data, err := regular.ReadUpTo(o.script, maxScriptBytes)
 	if err == nil && len(data) > maxScriptBytes {

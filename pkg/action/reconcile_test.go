@@ -64,7 +64,7 @@ func TestReconcilerFollows(t *testing.T) {
 	want := []string{
 		"applied set=tools commit=c0ffee created=1 configured=0 pruned=0 unchanged=0 breaking=false",
 		`"nothing was changed" set=tools applied=c0ffee error="no such commit"`,
-		`"the store is as the source says again" set=tools commit=c0ffee`,
+		`"the store matches the source again" set=tools commit=c0ffee`,
 		"applied set=tools commit=c0ffee created=1 configured=0 pruned=0 unchanged=1 breaking=false",
 	}
 	if strings.Join(told, "\n") != strings.Join(want, "\n") {
@@ -103,8 +103,8 @@ func TestReconcilerLeavesOtherSets(t *testing.T) {
 // nothing of another set is.
 func TestReconcilerOverrides(t *testing.T) {
 	for how, want := range map[string]string{
-		"": "INFO something else is served", KeepOverrides: "INFO something else is served",
-		ReportOverrides: "WARN something else is served", RemoveOverrides: "INFO overrides are removed",
+		"": "INFO the served text differs", KeepOverrides: "INFO the served text differs",
+		ReportOverrides: "WARN the served text differs", RemoveOverrides: "INFO overrides are removed",
 	} {
 		st := memory.New(memory.Options{})
 		t.Cleanup(func() { st.Close() })

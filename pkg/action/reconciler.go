@@ -114,7 +114,7 @@ func (r *reconciler) Once(ctx context.Context) (reconciled, error) {
 	options.Set, options.Command, options.Source, options.Commit = r.Set, "reconcile", s.Source, s.Revision
 	report, changes, err := plan.Reconcile(ctx, r.Store, set.Objects, options)
 	if errors.As(err, new(*store.SetError)) {
-		err = fmt.Errorf("nothing was applied: %w: leave it out of one of them, or take it over with --take-over", err)
+		err = fmt.Errorf("nothing was applied: %w: remove it from one of the sets, or take it over with --take-over", err)
 	}
 	if err != nil {
 		return reconciled{}, err
@@ -172,7 +172,7 @@ func (r *reconciler) Follow(ctx context.Context, log *slog.Logger) error {
 				"pruned", by[store.Pruned], "unchanged", by[store.Unchanged], "breaking", did.Report.Fails(diff.Breaking))
 		case told != "":
 			told = ""
-			log.Info("the store is as the source says again", "set", r.Set, "commit", revision)
+			log.Info("the store matches the source again", "set", r.Set, "commit", revision)
 		}
 		if err == nil {
 			drift = r.tell(ctx, log, did.Overrides, drift)
@@ -191,7 +191,7 @@ func (r *reconciler) tell(ctx context.Context, log *slog.Logger, all []Overridde
 	if now == "" || now == before {
 		return now
 	}
-	level, message := slog.LevelInfo, "something else is served than the source says"
+	level, message := slog.LevelInfo, "the served text differs from the source"
 	switch r.Overrides {
 	case ReportOverrides:
 		level = slog.LevelWarn

@@ -77,7 +77,7 @@ func (c *Config) sets(ctx context.Context, s store.Store, set string) ([]store.R
 	files := c.Files
 	switch {
 	case set != "" && len(c.Files) > 0:
-		return nil, usagef("-f names a set too: leave out one of -f and %q", set)
+		return nil, usagef("-f and %q both name a set: leave out one of them", set)
 	case set != "":
 		names, files = append(names, strings.ReplaceAll(set, ", ", "\n"), set), []string{set}
 	case len(c.Files) == 0:

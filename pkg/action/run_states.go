@@ -87,7 +87,7 @@ func (s *runStates) Take(ctx context.Context, id string) ([]byte, error) {
 		if s.inOlder {
 			giveBack = func() error { return s.older.Save(ctx, id, run.State) }
 		}
-		return nil, errors.Join(fmt.Errorf("run %s: what was kept of it cannot be read: %w", id, err), giveBack())
+		return nil, errors.Join(fmt.Errorf("run %s: its stored state cannot be read: %w", id, err), giveBack())
 	}
 	res := resultOf(kept.State)
 	s.flags, s.asked = &kept.Flags, res.Requests()

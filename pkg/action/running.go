@@ -110,7 +110,7 @@ func readReadiness(ctx context.Context, at url.URL) (*Readiness, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(body, s); err != nil || res.StatusCode != http.StatusOK && res.StatusCode != http.StatusServiceUnavailable {
-		return nil, fmt.Errorf("status %d: it is not a gateway, or not one of this version", res.StatusCode)
+		return nil, fmt.Errorf("status %d: not a gateway, or a gateway of another version", res.StatusCode)
 	}
 	s.URL = at.String()
 	return s, nil

@@ -45,7 +45,7 @@ func (r *Runs) Save(ctx context.Context, run store.Run) error {
 	}
 	err := r.store.PutRun(ctx, run)
 	if errors.Is(err, store.ErrRunsFull) {
-		err = fmt.Errorf("%w: %d are kept: go on with some, or delete some with 'toolctl runs delete'", err, store.MaxRuns)
+		err = fmt.Errorf("%w: the limit is %d: resume some, or delete some with 'toolctl runs delete'", err, store.MaxRuns)
 	}
 	return errors.Join(err, r.release(ctx, run.ID))
 }
@@ -61,7 +61,7 @@ func (r *Runs) Take(ctx context.Context, id string) (store.Run, error) {
 		return store.Run{}, err
 	}
 	if !held {
-		return store.Run{}, fmt.Errorf("run %s is being resumed already; when the process that does it died, try again in %s", id, runLease)
+		return store.Run{}, fmt.Errorf("run %s is being resumed already; if that process has died, try again in %s", id, runLease)
 	}
 	if !r.begin(ctx, id) { // this process has the lease
 		return store.Run{}, fmt.Errorf("run %s is being resumed already", id)
@@ -142,7 +142,7 @@ func (r *Runs) still(ctx context.Context, id string) error {
 	}
 	held, err := r.hold(ctx, id)
 	if err == nil && !held {
-		err = fmt.Errorf("run %s: its lease ended, and another process goes on with it: what this one did since is not kept", id)
+		err = fmt.Errorf("run %s: its lease ended, and another process has resumed it: the later work of this process is lost", id)
 	}
 	return err
 }

@@ -63,8 +63,8 @@ func TestRunsAreOfOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		take(one, "2")
-		check(other.Save(t.Context(), store.Run{ID: "ABCDEF", State: []byte("lost")}), "another process goes on with it")
-		check(other.Drop(t.Context(), "ABCDEF"), "another process goes on with it")
+		check(other.Save(t.Context(), store.Run{ID: "ABCDEF", State: []byte("lost")}), "another process has resumed it")
+		check(other.Drop(t.Context(), "ABCDEF"), "another process has resumed it")
 		check(one.Drop(t.Context(), "ABCDEF"), "")
 		_, err = one.Take(t.Context(), "ABCDEF")
 		if nf := (*v1.NotFoundError)(nil); !errors.As(err, &nf) {

@@ -60,14 +60,14 @@ func (s Selection) read(ctx context.Context, c *Config, l storeUse) (_ *selected
 		return nil, err
 	}
 	if s.Prune && s.Selector != "" {
-		return nil, usagef("--prune and -l cannot be used together: what -l leaves out would be removed")
+		return nil, usagef("--prune and -l cannot be used together: --prune would delete what -l leaves out")
 	}
 	in := &selected{kept: keptObjects{}}
 	in.options = store.ApplyOptions{Set: s.Set, Prune: s.Prune, By: c.By}
 	if s.Set == "" {
 		in.options.Others = store.LeaveOthers
 		if s.Prune && slices.Contains(c.Files, "-") {
-			return nil, usagef("--prune of stdin needs --set, which names what was applied before")
+			return nil, usagef("--prune with -f - needs --set, which names the set to prune")
 		}
 		if in.options.Set, err = plan.SetName(c.Files); err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func (s Selection) checkEmpty(c *Config, objects []v1.Object) error {
 		return usagef("%s: no objects with the labels %s", files, s.Selector)
 	case s.AllowEmpty:
 	case s.Prune:
-		return usagef("%s: no objects: --prune would remove all of the set; --allow-empty says that this is meant", files)
+		return usagef("%s: no objects: --prune would delete the whole set; pass --allow-empty to allow that", files)
 	default:
 		return usagef("%s: no objects to apply", files)
 	}

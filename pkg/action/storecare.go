@@ -34,7 +34,7 @@ func (b *BackupStore) Run(ctx context.Context) error {
 	return b.withKept(ctx, aboutStore, func(s store.Store) error {
 		from, ok := s.(store.Backuper)
 		if !ok {
-			return usagef("this kind of store is not backed up to a file")
+			return usagef("this kind of store cannot be backed up to a file")
 		}
 		err := from.Backup(ctx, b.File)
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +78,7 @@ func (c *CopyStore) Run(ctx context.Context) (r store.Report, err error) {
 	case err != nil:
 		return r, err
 	case len(found.Problems) > 0:
-		return r, fmt.Errorf("the store to copy, %q, is damaged, and nothing was copied: %s: copy a backup of it, or begin a new store with 'toolctl apply'", fromShown, strings.Join(found.Problems, "; "))
+		return r, fmt.Errorf("the store to copy, %q, is damaged, and nothing was copied: %s: copy a backup instead, or create a new store with 'toolctl apply'", fromShown, strings.Join(found.Problems, "; "))
 	}
 	to, err := c.OpenNamed(ctx, c.To, true)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *CopyStore) Run(ctx context.Context) (r store.Report, err error) {
 		return r, &UsageError{err}
 	case errors.Is(err, store.ErrNotEmpty):
 		shown, _ := store.Shown(c.To)
-		return r, invalidf("store %q: %s: a copy holds nothing but the other store; name one that does not exist yet", shown, store.ErrNotEmpty)
+		return r, invalidf("store %q: %s: the target of a copy must be empty; name one that does not exist yet", shown, store.ErrNotEmpty)
 	case err != nil:
 		return r, err
 	}
@@ -158,7 +158,7 @@ func (c *CompactStore) Run(ctx context.Context) (r Compacted, err error) {
 			err = kept.Compact(ctx)
 		}
 		if errors.Is(err, store.ErrFull) {
-			return fmt.Errorf("%w; rewriting the file needs room for twice its contents", err)
+			return fmt.Errorf("%w; rewriting the file needs space for twice its contents", err)
 		}
 		if err == nil {
 			r.After, err = size()

@@ -113,7 +113,7 @@ func (s *Suite) Check() error {
 	case s.MinCoverage < 0 || s.MinCoverage > 100:
 		return usagef("--min-coverage %g: expected a percentage from 0 to 100", s.MinCoverage)
 	case s.Update && s.Live:
-		return usagef("--update and --live cannot be used together: what a real tool gives is recorded with 'toolctl record'")
+		return usagef("--update and --live cannot be used together: record the results of real tools with 'toolctl record'")
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (s *Suite) load(ctx context.Context) (*manifest.Set, []*v1.Scenario, error)
 	case found == 0:
 		return nil, nil, usagef("no Scenario manifest in %s", strings.Join(s.Paths, ", "))
 	case chosen == 0:
-		return nil, nil, usagef("--run %q fits none of %s", s.Only, clip.Count(found, "scenario"))
+		return nil, nil, usagef("--run %q matches none of %s", s.Only, clip.Count(found, "scenario"))
 	}
 	return set, scenarios, nil
 }
@@ -263,7 +263,7 @@ func (s *Suite) judge() (*scenario.Judge, error) {
 	case s.Judge.Script != "" && (s.Judge.Model == "" || provider == scripted.Provider):
 		provider = scripted.Provider
 	case s.Judge.Script != "":
-		return nil, usagef("--judge-script takes the place of a model: leave --judge-model out")
+		return nil, usagef("--judge-script replaces the model: leave out --judge-model")
 	case s.Judge.Model == "":
 		return nil, nil
 	case !named || name == "":
@@ -322,7 +322,7 @@ func (t *Tested) Verdict() error {
 	case t.Invalid > 0:
 		text := clip.Count(t.Invalid, "scenario") + " cannot be played"
 		if !slices.ContainsFunc(t.set.Objects, func(o v1.Object) bool { return o.Head().Kind == v1.KindTool }) {
-			text += ": no Tool manifest was read; name the files of the tools, too (the store is not asked)"
+			text += ": no Tool manifest was read; also name the files of the tools (the store is not used)"
 		}
 		return invalidf("%s", text)
 	case t.set.Failed():

@@ -211,13 +211,13 @@ func Read(in io.Reader) (*Plan, error) {
 	dec.DisallowUnknownFields()
 	p := &Plan{}
 	if err := dec.Decode(p); err != nil {
-		return nil, fmt.Errorf("expected a plan, as 'toolctl diff -o plan' writes it: %w", err)
+		return nil, fmt.Errorf("expected a plan of 'toolctl diff -o plan': %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("expected a plan, as 'toolctl diff -o plan' writes it: something follows it")
+		return nil, errors.New("expected a plan of 'toolctl diff -o plan': unexpected data after the plan")
 	}
 	if p.Version != Version {
-		return nil, fmt.Errorf("a plan of version %d: expected %d, as 'toolctl diff -o plan' writes it", p.Version, Version)
+		return nil, fmt.Errorf("the plan has version %d: expected %d, from 'toolctl diff -o plan'", p.Version, Version)
 	}
 	return p, nil
 }

@@ -159,8 +159,8 @@ func TestRead(t *testing.T) {
 		``:                      "expected a plan",
 		`[]`:                    "expected a plan",
 		`{"plan":1,"colour":1}`: "unknown field",
-		`{"plan":2}`:            "a plan of version 2: expected 1",
-		`{"plan":1} {}`:         "something follows it",
+		`{"plan":2}`:            "the plan has version 2: expected 1",
+		`{"plan":1} {}`:         "unexpected data after the plan",
 	} {
 		if _, err := plan.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
