@@ -8,9 +8,12 @@ import (
 )
 
 // Each calls fn with 0 to n-1, on as many goroutines as there are processors, and returns
-// when all calls have. Of parts that cost little, fn does several.
-func Each(n int, fn func(i int)) {
-	workers := min(runtime.GOMAXPROCS(0), n)
+// when all calls have returned. If parts are cheap, fn should do several of them.
+func Each(n int, fn func(i int)) { Limit(n, runtime.GOMAXPROCS(0), fn) }
+
+// Limit is [Each] with a number of goroutines.
+func Limit(n, workers int, fn func(i int)) {
+	workers = min(workers, n)
 	if workers < 2 {
 		for i := range n {
 			fn(i)

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/internal/parallel"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/agent/internal/repair"
 	"toolctl.dev/toolctl/pkg/policy"
@@ -218,17 +218,10 @@ func (l *loop) execute(ctx context.Context, calls []*Call) {
 
 // descend runs the prompts that the model called, in parallel.
 func (l *loop) descend(ctx context.Context, calls []*Call) {
-	free := make(chan struct{}, l.opts.Parallel)
-	var wg sync.WaitGroup
-	for _, c := range calls {
-		free <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-free }()
-			l.callPrompt(ctx, c)
-			l.told(c)
-		})
-	}
-	wg.Wait()
+	parallel.Limit(len(calls), l.opts.Parallel, func(i int) {
+		l.callPrompt(ctx, calls[i])
+		l.told(calls[i])
+	})
 	for _, c := range calls {
 		if c.Run != nil {
 			l.res.Usage.Add(c.Run.Usage)

@@ -13,6 +13,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/parallel"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/validate"
@@ -83,36 +84,24 @@ func (r *Runner) Run(ctx context.Context, scenarios []*v1.Scenario) *Report {
 	results := make([]Result, len(scenarios))
 	var mu sync.Mutex
 	firstBad := len(scenarios)
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(r.opts.Parallel, len(scenarios)) {
-		wg.Go(func() {
-			for i := range next {
-				mu.Lock()
-				skip := r.opts.FailFast && i > firstBad
-				mu.Unlock()
-				if skip {
-					continue
-				}
-				results[i] = r.one(ctx, scenarios[i])
-				if bad(results[i].Status) {
-					mu.Lock()
-					firstBad = min(firstBad, i)
-					mu.Unlock()
-				}
-				if r.opts.Done != nil {
-					mu.Lock()
-					r.opts.Done(results[i])
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	for i := range scenarios {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+	parallel.Limit(len(scenarios), r.opts.Parallel, func(i int) {
+		mu.Lock()
+		skip := r.opts.FailFast && i > firstBad
+		mu.Unlock()
+		if skip {
+			return
+		}
+		res := r.one(ctx, scenarios[i])
+		mu.Lock()
+		defer mu.Unlock()
+		results[i] = res
+		if res.Status == Failed || res.Status == Invalid {
+			firstBad = min(firstBad, i)
+		}
+		if r.opts.Done != nil {
+			r.opts.Done(res)
+		}
+	})
 	report := &Report{Scenarios: results}
 	for i := range results {
 		if r.opts.FailFast && i > firstBad {
@@ -126,8 +115,6 @@ func (r *Runner) Run(ctx context.Context, scenarios []*v1.Scenario) *Report {
 	}
 	return report
 }
-
-func bad(status string) bool { return status == Failed || status == Invalid }
 
 func (r *Report) count(res *Result) {
 	r.Judged, r.Total = r.Judged+res.Judged, r.Total+res.Total
