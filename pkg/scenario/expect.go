@@ -111,11 +111,7 @@ func (e *expecting) fill() {
 
 // observed returns an expectation that the result meets.
 func (e *expecting) observed() json.RawMessage {
-	out := struct {
-		Status string          `json:"status"`
-		Result json.RawMessage `json:"result,omitempty"`
-		Error  *v1.ExpectError `json:"error,omitempty"`
-	}{Status: e.res.Status}
+	out := v1.Expect{Status: e.res.Status}
 	if e.res.Error != nil {
 		out.Error = &v1.ExpectError{Type: e.res.Error.Type, Path: e.res.Error.Path}
 	} else {

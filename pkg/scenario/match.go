@@ -170,9 +170,7 @@ func (m *matcher) condition(want map[string]any, got any, path, field string) {
 func holds(op string, arg, got any) (ok bool, expected string) {
 	switch op {
 	case "equals":
-		exact := &matcher{exact: true}
-		exact.value(arg, got, "$", "")
-		return len(exact.found) == 0, "exactly " + show(arg)
+		return equal(arg, got), "exactly " + show(arg)
 	case "matches":
 		pattern, isText := arg.(string)
 		re, err := regexp.Compile(pattern)
@@ -214,7 +212,7 @@ func order(a, b any) (c int, comparable bool) {
 	switch x := a.(type) {
 	case json.Number:
 		if y, ok := b.(json.Number); ok {
-			return number(x).Cmp(number(y)), true
+			return compareNumbers(x, y)
 		}
 	case string:
 		if y, ok := b.(string); ok {
@@ -224,25 +222,23 @@ func order(a, b any) (c int, comparable bool) {
 	return 0, false
 }
 
-// number reads a JSON number with all its digits, which validate.Decode limits.
-func number(n json.Number) *big.Float {
-	f, _, err := big.ParseFloat(string(n), 10, uint(64+4*len(n)), big.ToNearestEven)
-	if err != nil {
-		return new(big.Float)
+// compareNumbers compares two JSON numbers with all their digits, which validate.Decode limits.
+// Both are read with the same precision: else 0.1 and 0.10 would be rounded differently.
+func compareNumbers(a, b json.Number) (c int, comparable bool) {
+	precision := uint(64 + 4*max(len(a), len(b)))
+	x, _, errX := big.ParseFloat(string(a), 10, precision, big.ToNearestEven)
+	y, _, errY := big.ParseFloat(string(b), 10, precision, big.ToNearestEven)
+	if errX != nil || errY != nil {
+		return 0, false
 	}
-	return f
+	return x.Cmp(y), true
 }
 
 func equalScalar(want, got any) bool {
 	if w, ok := want.(json.Number); ok {
 		g, ok := got.(json.Number)
-		if !ok || w == g {
-			return ok
-		}
-		digits := uint(64 + 4*max(len(w), len(g)))
-		a, _, errA := big.ParseFloat(string(w), 10, digits, big.ToNearestEven)
-		b, _, errB := big.ParseFloat(string(g), 10, digits, big.ToNearestEven)
-		return errA == nil && errB == nil && a.Cmp(b) == 0
+		c, comparable := compareNumbers(w, g)
+		return ok && comparable && c == 0
 	}
 	switch got.(type) {
 	case map[string]any, []any, absentValue:

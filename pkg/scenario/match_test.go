@@ -43,6 +43,8 @@ func TestCompare(t *testing.T) {
 		"contains a key":                {want: `{"contains":"a"}`, got: `{"a":1}`},
 		"contains not":                  {want: `{"contains":"x"}`, got: `{"a":1}`, path: "$", expected: `something that contains "x"`},
 		"gt and lt together":            {want: `{"gt":1,"lt":3}`, got: `2`},
+		"gt of an equal number":         {want: `{"gt":0.10}`, got: `0.1`, path: "$", expected: "above 0.10"},
+		"lt of an equal number":         {want: `{"lt":0.1}`, got: `0.100`, path: "$", expected: "below 0.1"},
 		"gt of texts":                   {want: `{"gt":"a"}`, got: `"b"`},
 		"gt of another kind":            {want: `{"gt":1}`, got: `"b"`, path: "$", expected: "above 1"},
 		"exists false":                  {want: `{"a":{"exists":false}}`, got: `{"a":null}`, path: "$.a", expected: "nothing"},
