@@ -1,6 +1,5 @@
-// Package callctx is what the context of a call carries between the packages that a
-// call goes through: who can be asked for approval, and the time that can be stopped
-// meanwhile.
+// Package callctx holds what the context of a call carries between packages: how to ask a person
+// for approval, and a deadline that pauses while the person decides.
 package callctx
 
 import (

@@ -41,7 +41,7 @@ func (g *Gateway) askServers(ctx context.Context) {
 	}
 }
 
-// warnings are what a start or a reload warns of, which is one line of the log: about the first, with the names of the others.
+// warnings are the warnings of a start or a reload. They are logged as one line: the first one in full, with the names of the others.
 type warnings struct {
 	message string
 	attrs   []any

@@ -7,8 +7,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// asked is the MCP servers that clients wait for: those that were not asked yet since they
-// came or changed.
+// asked tracks the MCP servers that clients wait for: those that were not queried yet since they
+// were added or changed.
 type asked struct {
 	mu   sync.Mutex
 	open map[v1.Key]time.Time // until when clients wait

@@ -43,7 +43,7 @@ type Gateway struct {
 	admission *admission.Admission
 	tasks     tasks
 	store     store.Store // Options.Store, timed
-	// approvals are the calls that wait, in the store or else in memory.
+	// approvals are the pending calls, in the store or else in memory.
 	approvals store.Approvals
 	// decided is where calls that wait are decided on besides the store; empty for nowhere.
 	decided atomic.Pointer[string]
@@ -158,7 +158,7 @@ func (g *Gateway) permitted(objects []v1.Object) []v1.Object {
 		}
 	}
 	if refused > 0 {
-		g.log.Info("objects are not ready, since what they ask for is not permitted", "objects", refused, "first", first)
+		g.log.Info("objects are not ready because they need permissions that they do not have", "objects", refused, "first", first)
 	}
 	return g.with(served)
 }
@@ -206,7 +206,7 @@ func (g *Gateway) mcpOptions() mcp.Options {
 	}
 }
 
-// refresh has what is served read anew.
+// refresh makes the server read again what is served.
 func (g *Gateway) refresh() {
 	if s := g.server.Load(); s != nil {
 		s.Refresh()

@@ -1,6 +1,6 @@
-// Package permit says what manifests may do on the machine that serves them, by namespace. It is
-// for manifests that many people write: those of a store that several programs share, and custom
-// resources of a Kubernetes cluster. Whoever writes files of their own may do all of it anyway.
+// Package permit decides, by namespace, what manifests may do on the machine that serves them. It
+// applies to manifests with several authors: those of a shared store, and custom resources of a
+// Kubernetes cluster. The author of local files can do all of it anyway.
 package permit
 
 import (

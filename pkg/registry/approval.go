@@ -21,7 +21,7 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Approvals keeps the calls that wait for approval and what was decided on them.
+// Approvals keeps the calls that need approval and the decisions on them.
 // Its methods may be called by many goroutines at once, and each is one step to
 // the others.
 type Approvals interface {
@@ -47,7 +47,7 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 	need := c.admit.Approval
 	p := c.pending()
 	ask := callctx.AskerOf(ctx)
-	var why string // nobody was asked
+	var why string // why nobody was asked
 	if ask != nil && c.Approval == "" {
 		d, ok, err := ask(ctx, *c.info(&p))
 		if err != nil {

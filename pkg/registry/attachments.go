@@ -15,9 +15,9 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Attachments hold what travels beside the arguments of calls, such as images: a tool's
-// result is put here once, and later calls of the same session name it by reference,
-// "attachment:NAME", in place of its bytes. They live as long as the process. All methods
+// Attachments hold large values such as images for the calls of a session. A tool stores a
+// value once, and later calls of the same session pass the reference "attachment:NAME"
+// instead of its bytes. They live as long as the process. All methods
 // may be called by many goroutines at once. Make them with [NewAttachments].
 type Attachments struct {
 	most int64
@@ -52,9 +52,9 @@ func (a *Attachments) Put(session string, p v1.Part) (string, error) {
 	size := partSize(p)
 	switch {
 	case session == "":
-		return "", fmt.Errorf("attachments belong to a session, and this call has none")
+		return "", fmt.Errorf("an attachment needs a session, and this call has none")
 	case size > a.most:
-		return "", fmt.Errorf("an attachment of %d bytes is more than the %d that are held", size, a.most)
+		return "", fmt.Errorf("the attachment has %d bytes: the limit is %d", size, a.most)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

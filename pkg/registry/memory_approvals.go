@@ -14,7 +14,7 @@ import (
 type MemoryApprovals struct {
 	mu      sync.Mutex
 	calls   []v1.PendingCall // in the order in which they came
-	decided chan struct{}    // closed by the next decision; nil while nobody waits for one
+	decided chan struct{}    // closed by the next decision; nil if nothing waits for one
 }
 
 // keepApprovals is how many used and expired calls are kept for lists.

@@ -8,7 +8,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// CallSession is what a tool made in Go may know of the call that it serves.
+// CallSession describes the call that a tool written in Go serves.
 type CallSession struct {
 	// ID is the session that the call belongs to, v1.Call.Session; empty for a call
 	// that is a session of its own.
@@ -17,9 +17,9 @@ type CallSession struct {
 	CallID string
 	// Turn is the turn within the session.
 	Turn string
-	// Principal is who asks; empty on a command line.
+	// Principal is the caller; empty on a command line.
 	Principal string
-	// Client is the program that asks.
+	// Client is the calling program.
 	Client Client
 	// Logger writes to the registry's log, with the names of the call.
 	Logger *slog.Logger

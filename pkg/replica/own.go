@@ -9,10 +9,10 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// ErrBusy says that this replica may not have a name now: it still ends what it had under it, or it is draining.
+// ErrBusy says that this replica cannot own a name now: it is still releasing the name, or it is draining.
 var ErrBusy = errors.New("it is being handed over")
 
-// owning is the names that this replica has, each as a lease of its own.
+// owning tracks the names that this replica owns, each by a lease of its own.
 type owning struct {
 	mu    sync.Mutex
 	names map[string]*owned

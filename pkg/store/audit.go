@@ -9,7 +9,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Audit is the record of what was called and changed, in one chain: the hash of a line is
+// Audit is the audit log: a record of each call and each change, in one chain: the hash of a line is
 // the SHA-256 of the hash before it, 32 zero bytes for the first, and of the line's JSON as
 // it is stored.
 type Audit interface {

@@ -46,7 +46,7 @@ type ConflictError struct {
 func (e *ConflictError) Error() string {
 	switch {
 	case e.Found == 0:
-		return fmt.Sprintf("%s: conflict: expected resourceVersion %d, but the object is gone: read it again", e.Key, e.Want)
+		return fmt.Sprintf("%s: conflict: expected resourceVersion %d, but the object no longer exists: read it again", e.Key, e.Want)
 	case e.Want == 0:
 		return fmt.Sprintf("%s: conflict: expected no such object, found resourceVersion %d: read it again", e.Key, e.Found)
 	}

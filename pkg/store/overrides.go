@@ -63,7 +63,7 @@ func (o *Override) String() string {
 	return fmt.Sprintf("version %d by %s", o.Version, cmp.Or(o.Author, "nobody known"))
 }
 
-// Drift says what the override does, and how to remove it.
+// Drift describes the effect of the override and how to remove it.
 func (o *Override) Drift() string {
 	name := o.Tool
 	if o.Namespace != v1.DefaultNamespace {

@@ -30,7 +30,7 @@ const (
 )
 
 // ErrRunsFull says that a store keeps as many runs as it may. Nothing was changed.
-var ErrRunsFull = errors.New("too many runs wait already")
+var ErrRunsFull = errors.New("too many runs are pending already")
 
 // Runs are the agent runs that wait for approval. A run is here until it is deleted; who may go on
 // with one is for [Leases] to say.

@@ -1,7 +1,7 @@
-// Package store says what outlives a process and how it is kept: the applied manifests, the
-// counters of policies, the calls and the agent runs that wait for approval, the audit, the
-// overrides of descriptions, the revisions of sets, and the leases of processes. It is
-// interfaces and what they exchange; each backend is a folder below it, and passes the suite of pkg/store/storetest.
+// Package store defines what outlives a process: the applied manifests, the counters of policies,
+// the calls and agent runs pending approval, the audit log, the overrides of descriptions, the revisions of
+// sets, and the leases of processes. It holds the interfaces and their types; each backend is a folder
+// below it and passes the suite of pkg/store/storetest.
 //
 //	st, err := sqlite.Open(ctx, ".toolctl/state.db", store.Options{Create: true})
 //	if err != nil {

@@ -11,8 +11,8 @@ import (
 // maxBatch is how many items go into one statement.
 const maxBatch = 256
 
-// batch carries items out, many in one statement: those that come while one runs wait for
-// the next. There is one at a time in this process.
+// batch executes many items in one statement. Items that arrive while a statement runs wait for
+// the next one; one statement of a batch runs at a time in this process.
 type batch[T any] struct {
 	run    func(context.Context, []T) error
 	closed <-chan struct{}
@@ -22,7 +22,7 @@ type batch[T any] struct {
 	waiting []*waiter[T]
 }
 
-// waiter is an item that waits.
+// waiter is a pending item.
 type waiter[T any] struct {
 	item T
 	done chan struct{} // closed when it was carried out, or could not be

@@ -56,10 +56,10 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	case codeLimit:
 		return fmt.Errorf("store %q: %w of %d bytes, nothing was changed: remove old lines of the audit with 'toolctl audit prune --before', or raise --store-max-bytes", s.name, store.ErrLimit, s.max)
 	case codeDiskFull:
-		return fmt.Errorf("store %q: %w, nothing was changed (%w): make room and try again", s.name, store.ErrFull, err)
+		return fmt.Errorf("store %q: %w, nothing was changed (%w): free disk space and try again", s.name, store.ErrFull, err)
 	case codeReadOnly:
 		s.pool.Reset() // what could be written is no longer the one that can
-		return fmt.Errorf("store %q: the database accepts no writes (%w): name the primary, or all hosts with target_session_attrs=read-write", s.name, err)
+		return fmt.Errorf("store %q: the database is read-only (%w): connect to the primary, or list all hosts with target_session_attrs=read-write", s.name, err)
 	case codeLockWait:
 		return fmt.Errorf("store %q: %w: try again (%w)", s.name, store.ErrBusy, err)
 	case codePrivilege:

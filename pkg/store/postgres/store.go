@@ -1,8 +1,8 @@
 // Package postgres keeps a store in a PostgreSQL database, which any number of processes on
 // any number of machines may use at once.
 //
-// What it makes begins with toolctl_ and is in the first schema of the search path, so that it can
-// share a database with others, and several stores one database.
+// The names of its tables and functions begin with toolctl_, in the first schema of the search path. So a store
+// can share a database with other programs, and several stores can share one database.
 //
 // # Durability
 //

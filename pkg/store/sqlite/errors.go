@@ -39,7 +39,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 		if s.atLimit(ctx) {
 			return fmt.Errorf("%s: %w of %d bytes, nothing was changed (%w): remove old lines of the audit with 'toolctl audit prune --before', or raise --store-max-bytes", s.shown, store.ErrLimit, s.max, err)
 		}
-		return fmt.Errorf("%s: %w, nothing was changed (%w): make room and try again", s.shown, store.ErrFull, err)
+		return fmt.Errorf("%s: %w, nothing was changed (%w): free disk space and try again", s.shown, store.ErrFull, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
 		return fmt.Errorf("%s: %w (%w): allow writing to both, or choose another with --store", s.shown, store.ErrReadOnly, err)
 	case sqlite3.SQLITE_CANTOPEN:

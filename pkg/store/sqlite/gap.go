@@ -16,9 +16,9 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// gap is what a process could not write to the audit, in a file of its own beside the store,
-// so that who opens the store next can say so when this process ends before it can. On a
-// full disk the file may be empty; without it the gap is known to this process alone.
+// gap counts the audit records that this process could not write. It is kept in a file beside the
+// store, so that the next process that opens the store can record the gap if this process ends first.
+// On a full disk the file may be empty, or missing; then only this process knows the gap.
 type gap struct {
 	mu   sync.Mutex
 	file string // "" until something is missing

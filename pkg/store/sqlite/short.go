@@ -12,9 +12,9 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/plan"
 )
 
-// shortWrite is what a call writes: a line of the audit, or counts. Those that come while
-// another is being written are written together, in one transaction, which is most of
-// what each would cost by itself.
+// shortWrite is what a call writes: an audit record, or counts. Writes that arrive while
+// another transaction runs share the next one, because the transaction is most of the cost
+// of each.
 type shortWrite struct {
 	line *chain.Line
 	// do is what is written in place of a line. What it wrote is taken back when it returns a

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A connection keeps the statements that it compiled: to compile one costs SQLite more than
-// most of them do. They end with the connection.
+// A connection keeps its compiled statements until it is closed: SQLite takes longer to compile
+// most of them than to execute them.
 
 // maxKept is how many a connection keeps.
 const maxKept = 32

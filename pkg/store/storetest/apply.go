@@ -213,7 +213,7 @@ func testApplyExpect(t *testing.T, backend Backend) {
 		}
 		want := "Tool default/a: conflict: expected resourceVersion 1, found 3: someone changed it, read it again\n" +
 			"Tool default/c: conflict: expected no such object, found resourceVersion 4: read it again\n" +
-			"Tool default/d: conflict: expected resourceVersion 9, but the object is gone: read it again"
+			"Tool default/d: conflict: expected resourceVersion 9, but the object no longer exists: read it again"
 		if err.Error() != want {
 			t.Errorf("error\n%v\nwant\n%v", err, want)
 		}

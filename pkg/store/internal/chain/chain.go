@@ -1,4 +1,5 @@
-// Package chain is the chain of the audit: its links, and the check of them.
+// Package chain links the records of the audit log by their hashes and verifies the links. Backends
+// write what it computes, so every store has the same chain and finds the same violations.
 package chain
 
 import (

@@ -24,7 +24,7 @@ type Wanted struct {
 // Want checks the objects of an apply and its options.
 func Want(objects []v1.Object, opts store.ApplyOptions) (*Wanted, error) {
 	if opts.Prune && opts.Set == "" {
-		return nil, errors.New("apply: prune needs the name of a set: without one it cannot be told what an earlier apply has left")
+		return nil, errors.New("apply: prune needs the name of a set, to find the objects of earlier applies")
 	}
 	w := &Wanted{objects: objects, rows: make([]Row, len(objects)), opts: opts}
 	errs := make([]error, len(objects))

@@ -9,7 +9,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Reader is what a plan asks of the store that it is for, all of one version.
+// Reader reads the store for a plan. All methods see the same version of the store.
 type Reader interface {
 	// Revision is the resourceVersion given out last.
 	Revision() (int64, error)
@@ -26,7 +26,7 @@ type Reader interface {
 	Names(kind string) ([]v1.Key, error)
 }
 
-// Plan is what will be done. Making it changes nothing.
+// Plan lists the changes to make. Making a plan changes nothing.
 type Plan struct {
 	// Changes are for the caller of an apply, Removed for that of a delete.
 	Changes []store.Change
@@ -44,7 +44,7 @@ type Plan struct {
 	commit string
 }
 
-// takenOver is what the audit says of an object of which only the set is another.
+// takenOver is the action in the audit log for an object that only moved to another set.
 const takenOver = "taken over"
 
 // Event is a line of the log of changes.

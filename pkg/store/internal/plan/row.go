@@ -1,5 +1,5 @@
-// Package plan decides what an apply and a delete do to a store. A backend hands it what is
-// there and carries out what it returns, in one transaction.
+// Package plan decides what an apply and a delete change in a store. A backend reads the existing
+// objects for it and writes the resulting plan, both in one transaction.
 package plan
 
 import (
@@ -61,11 +61,11 @@ func RemoteOf(o v1.Object) string {
 	return ""
 }
 
-// Decode makes the object anew.
+// Decode restores the object.
 func (r *Row) Decode() (store.Record, error) {
 	o := v1.NewObject(r.Key.Kind)
 	if o == nil {
-		return store.Record{}, fmt.Errorf("%w: %s: a kind that this toolctl does not know", store.ErrDamaged, r.Key)
+		return store.Record{}, fmt.Errorf("%w: %s: this toolctl does not support the kind", store.ErrDamaged, r.Key)
 	}
 	if err := json.Unmarshal(r.Manifest, o); err != nil {
 		return store.Record{}, fmt.Errorf("%w: %s: %w", store.ErrDamaged, r.Key, err)

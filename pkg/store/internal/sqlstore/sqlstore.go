@@ -1,6 +1,5 @@
-// Package sqlstore has the methods of a store whose statements SQLite and PostgreSQL both
-// understand, so that they are written once. What differs between the two is [Backend],
-// [Tx] and [Dialect].
+// Package sqlstore implements the methods of a store with statements that SQLite and PostgreSQL both
+// understand. [Backend], [Tx] and [Dialect] hold the differences between the two.
 //
 // Values have numbers in the statements: $1, $2, and so on. Tables have their names in PostgreSQL,
 // which begin with toolctl_.
@@ -17,7 +16,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
-// Backend is what a store brings.
+// Backend is a database: its transactions, its clock and its errors.
 type Backend interface {
 	// Read runs fn on one unchanging view of the store, perhaps more than once.
 	Read(ctx context.Context, fn func(Tx) error) error
@@ -43,7 +42,7 @@ type Tx interface {
 	Query(query string, args ...any) (Rows, error)
 	// Lock keeps others from changing "objects", "approvals", "overrides", "conditions" or "runs" until the end.
 	Lock(what string) error
-	// Tell has all processes told of a change once the transaction is committed.
+	// Tell notifies all processes of a change once the transaction is committed.
 	Tell(what string) error
 	// AddAudit adds lines to the audit. They come last.
 	AddAudit(lines ...v1.AuditRecord) error
@@ -63,7 +62,7 @@ type Rows interface {
 	Close()
 }
 
-// Dialect is what the same thing is called in a database.
+// Dialect holds the queries and names that differ between the databases.
 type Dialect struct {
 	// Place is the column of approvals by which they are in the order of their creation.
 	Place string

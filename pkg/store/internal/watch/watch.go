@@ -1,4 +1,5 @@
-// Package watch is the loops by which backends tell what changed.
+// Package watch has the loops that report the changes of a store. Backends say when to look again and
+// read what is new; the loops wait, and hold nothing while they do.
 package watch
 
 import (
@@ -14,7 +15,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Source says when to look for changes. The zero value is ready.
+// Source determines when to look for changes. The zero value is ready.
 type Source struct {
 	// Interval is how often to look for the changes of other processes; 0 for never.
 	Interval time.Duration
