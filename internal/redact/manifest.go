@@ -11,12 +11,12 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// A manifest should name a secret as ${VAR}, but people write them out too.
-// What is shown to people masks those; a reference stays as it is.
+// Manifests should refer to secrets as ${VAR}, but some contain them literally. Output
+// for people masks literal secrets and keeps references.
 
 const mask = "***"
 
-// secretName fits names of headers, flags and query parameters that hold secrets.
+// secretName matches the names of headers, flags and query parameters with secrets.
 var secretName = regexp.MustCompile(`(?i)authorization|(^|[-_])auth([-_]|$)|cookie|token([-_]|$)|secret|passw|credential|api[-_]?key|signature|(^|[-_])key$`)
 
 // Manifest returns the object with its secrets masked; the object itself is not changed.
@@ -55,7 +55,7 @@ func Manifest(o v1.Object) (v1.Object, error) {
 	return c, nil
 }
 
-// maskNamed masks the values whose names are those of secrets.
+// maskNamed masks the values with names of secrets.
 func maskNamed(values map[string]string) {
 	for _, name := range slices.Collect(maps.Keys(values)) {
 		if secretName.MatchString(name) {
@@ -64,7 +64,7 @@ func maskNamed(values map[string]string) {
 	}
 }
 
-// maskValue masks a value, unless it is read from the environment.
+// maskValue masks a value, unless it refers to the environment.
 func maskValue(value string) string {
 	if value == "" || strings.Contains(value, "${") && strings.Contains(value, "}") {
 		return value
@@ -93,8 +93,8 @@ var (
 	queryParam = regexp.MustCompile(`([?&])([^=&#]+)=([^&#]*)`)
 )
 
-// URL masks the password and the secret query parameters of a URL, which may
-// hold templates and references and so be no URL yet.
+// URL masks the password and the secret query parameters of a URL, which may contain
+// templates and references and so need not be valid yet.
 func URL(address string) string {
 	address = userInfo.ReplaceAllStringFunc(address, func(s string) string {
 		m := userInfo.FindStringSubmatch(s)

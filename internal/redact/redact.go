@@ -1,16 +1,16 @@
-// Package redact masks what nobody should read: parts of JSON documents by their names
-// or places, and values that are secret wherever they stand.
+// Package redact masks secrets: parts of JSON documents by name or place, and secret values
+// wherever they occur.
 //
-// A rule is a JSON pointer (RFC 6901), which names one place, or a bare key name,
-// which names every member of that name at any depth, in arrays too. A pointer token
-// "*" stands for every key and every index: /cards/*/number. Names compare as
-// they are decoded, so "p\u0061ss" is pass, and case matters.
+// A rule is a JSON Pointer (RFC 6901), which names one place, or a bare key, which
+// names every member of that name at any depth, including in arrays. A pointer token
+// "*" matches every key and every index: /cards/*/number. Names are compared decoded,
+// so "p\u0061ss" is pass, and are case-sensitive.
 //
-// What a rule names is replaced as a whole, whatever its kind, by the string
-// [Mask]. All else keeps its bytes: the order of keys, the digits of numbers and the space between.
+// A value that a rule names is replaced as a whole, whatever its type, by the string
+// [Mask]. Everything else keeps its bytes: the order of keys, the digits of numbers and white space.
 //
-// Rules hold for JSON within strings too, however deep, for JSON Lines, for JSON within
-// prose, for texts such as "name: value", and for what is percent-encoded or base64.
+// Rules also apply to JSON in strings, at any depth, to JSON Lines, to JSON in prose, to
+// texts such as "name: value", and to percent-encoded and base64 text.
 package redact
 
 import (
@@ -22,14 +22,14 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// Mask stands where something was taken out.
+// Mask replaces what is masked.
 const Mask = "[REDACTED]"
 
 const quotedMask = `"` + Mask + `"`
 
-// JSON returns raw with what the rules name masked. Without a match it returns
-// raw itself; raw is never changed. What is not JSON, or is nested deeper than
-// encoding/json reads (10,000 levels), is masked as a whole.
+// JSON returns raw masked by rules. Without a match it returns raw itself; raw is
+// never changed. Invalid JSON, or JSON nested deeper than encoding/json reads
+// (10,000 levels), is masked as a whole.
 func JSON(raw json.RawMessage, rules []string) json.RawMessage {
 	if len(rules) == 0 {
 		return raw
@@ -37,7 +37,7 @@ func JSON(raw json.RawMessage, rules []string) json.RawMessage {
 	return New(rules).JSON(raw)
 }
 
-// JSON is the function [JSON] with the values of the masker, too.
+// JSON works as the function [JSON], and also masks the values of the masker.
 func (m *Masker) JSON(raw json.RawMessage) json.RawMessage {
 	if m.Empty() || len(raw) == 0 {
 		return raw
@@ -48,15 +48,15 @@ func (m *Masker) JSON(raw json.RawMessage) json.RawMessage {
 	return m.document(raw, 0)
 }
 
-// document masks what is known to be JSON.
+// document masks valid JSON.
 func (m *Masker) document(raw []byte, depth int) []byte {
 	w := walker{Masker: m, splice: splice[[]byte]{src: raw}, depth: depth}
 	w.value(w.space(0), m.rules.pointers)
 	return w.done()
 }
 
-// Covers reports whether the value at a JSON pointer is masked by a rule, by itself
-// or as a part of something that is.
+// Covers reports whether a rule masks the value at a JSON Pointer, or something that
+// contains it.
 func Covers(rules []string, pointer string) bool {
 	_, ok := New(rules).covered(pointer)
 	return ok
@@ -85,8 +85,8 @@ func parse(rules []string) parsed {
 
 type names []string
 
-// step goes down one token: it returns the rests of the pointers that go on from
-// there, and whether a rule ends there.
+// step descends one token: it returns the remainders of the matching pointers, and
+// whether a rule ends there.
 func (n names) step(pointers [][]string, token string, isKey bool) (rest [][]string, hit bool) {
 	if isKey {
 		if slices.Contains(n, token) {
@@ -105,7 +105,7 @@ func (n names) step(pointers [][]string, token string, isKey bool) (rest [][]str
 	return rest, false
 }
 
-// splice copies a text from the first part on that is replaced.
+// splice replaces parts of a text, and copies it only if there are any.
 type splice[T string | []byte] struct {
 	src    T
 	out    []byte
@@ -118,7 +118,7 @@ func (s *splice[T]) put(from, to int, text T) {
 	s.copied = to
 }
 
-// done returns the text with what was replaced.
+// done returns the resulting text.
 func (s *splice[T]) done() T {
 	if s.copied == 0 {
 		return s.src
@@ -126,12 +126,12 @@ func (s *splice[T]) done() T {
 	return T(append(s.out, s.src[s.copied:]...))
 }
 
-// walker walks a document that is known to be JSON.
+// walker walks valid JSON.
 type walker struct {
 	*Masker
 	splice[[]byte]
 	depth int               // of documents within strings
-	hit   func(part []byte) // takes what a rule names, unless it is nil
+	hit   func(part []byte) // receives each value that a rule names; may be nil
 }
 
 // value walks the value that starts at i and returns where it ends.
@@ -153,7 +153,7 @@ func (w *walker) value(i int, pointers [][]string) int {
 	return end
 }
 
-// str masks within the string or the name at src[from:to].
+// str masks inside the string or the name at src[from:to].
 func (w *walker) str(from, to int) {
 	s := jsontext.Unquote(w.src[from:to])
 	if masked := w.text(s, w.depth+1); masked != s {

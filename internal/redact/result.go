@@ -10,8 +10,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Result masks all that leaves a call: the content, every part, what stands beside them, and
-// the error, whose type stays. It changes nothing that res points to.
+// Result masks the whole outcome of a call: the content, all parts and metadata, and the error,
+// whose type stays. It does not change what res points to.
 func (m *Masker) Result(res *v1.Result, err error) error {
 	if m.Empty() {
 		return err
@@ -35,7 +35,7 @@ func (m *Masker) Result(res *v1.Result, err error) error {
 	return m.Error(err)
 }
 
-// Part masks one part of a result. A binary part is read where it is text.
+// Part masks a part of a result, including binary data that is text.
 func (m *Masker) Part(p v1.Part) v1.Part {
 	if m.Empty() {
 		return p
@@ -65,7 +65,7 @@ func (m *Masker) Resource(r v1.ResourceContents) v1.ResourceContents {
 	return r
 }
 
-// binary masks base64 that holds text.
+// binary masks base64 data that is text.
 func (m *Masker) binary(data string) string {
 	plain, err := base64.StdEncoding.DecodeString(data)
 	if err != nil || len(plain) == 0 || !isText(plain) {
@@ -77,8 +77,8 @@ func (m *Masker) binary(data string) string {
 	return data
 }
 
-// Error masks the texts of an error. Its type stays, and so does that it was cancelled
-// or ran out of time; a cause that says what is masked is left out.
+// Error masks the texts of an error. Its type stays, and errors.Is still reports cancellation
+// and timeouts; a cause that contains masked text is left out.
 func (m *Masker) Error(err error) error {
 	if err == nil || m.Empty() {
 		return err
@@ -115,7 +115,7 @@ func (m *Masker) Error(err error) error {
 	return out
 }
 
-// same returns err itself when masking changed nothing.
+// same returns err itself if masking changed nothing.
 func same[E error](err error, old, masked E) error {
 	if old.Error() == masked.Error() && fmt.Sprintf("%+v", old) == fmt.Sprintf("%+v", masked) {
 		return err
@@ -123,7 +123,7 @@ func same[E error](err error, old, masked E) error {
 	return masked
 }
 
-// masked is an error of another type whose text was masked.
+// masked is an error of any other type with masked text.
 type masked struct {
 	text string
 	err  error
@@ -131,10 +131,10 @@ type masked struct {
 
 func (e *masked) Error() string { return e.text }
 
-// Is reports whether the error that was masked is target: errors.Is holds, and no text gets out.
+// Is makes errors.Is work for the original error, without exposing its text.
 func (e *masked) Is(target error) bool { return errors.Is(e.err, target) }
 
-// ResultErrorType is that of the error that was masked.
+// ResultErrorType returns the type of the original error.
 func (e *masked) ResultErrorType() string { return v1.NewResultError(e.err).Type }
 
 func (m *Masker) data(raw json.RawMessage) json.RawMessage {
@@ -144,7 +144,7 @@ func (m *Masker) data(raw json.RawMessage) json.RawMessage {
 	return m.JSON(raw)
 }
 
-// Violations masks what violations say they got where a rule covers it, and values anywhere.
+// Violations masks the received values of violations that a rule covers, and the values of the masker anywhere.
 func (m *Masker) Violations(in []v1.Violation) []v1.Violation {
 	if m.Empty() {
 		return in
@@ -161,7 +161,7 @@ func (m *Masker) Violations(in []v1.Violation) []v1.Violation {
 	return out
 }
 
-// Message masks a text that was written about what is masked, of which a part may be shortened.
+// Message masks a text about masked values, which may contain truncated parts of them.
 func (m *Masker) Message(s string) string {
 	if m.Empty() {
 		return s
@@ -169,7 +169,7 @@ func (m *Masker) Message(s string) string {
 	return m.quotedValues(m.Text(s))
 }
 
-// quotedValues masks the values in a message, of which a long one may be shown in part.
+// quotedValues masks the values in a message, which may contain long ones truncated.
 func (m *Masker) quotedValues(s string) string {
 	s = m.Values(s)
 	for _, v := range m.values {
@@ -181,7 +181,7 @@ func (m *Masker) quotedValues(s string) string {
 	return s
 }
 
-// covered returns the place that a rule masks and that a pointer is in.
+// covered returns the masked place that contains the value at a pointer.
 func (m *Masker) covered(pointer string) (string, bool) {
 	at, path := m.rules.pointers, ""
 	for _, token := range v1.Tokens(pointer) {

@@ -10,11 +10,11 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// maxDepth is how many texts within texts are read; what is deeper is masked as a whole.
+// maxDepth limits the depth of nested texts; deeper ones are masked as a whole.
 const maxDepth = 6
 
-// Text masks a text: what the rules name in JSON that it is or holds, in "name: value" and
-// name=value, within what is percent-encoded or base64, and the values of the masker.
+// Text masks a text: what the rules name, in JSON, in "name: value" and name=value, and in
+// percent-encoded and base64 words; and the values of the masker.
 func (m *Masker) Text(s string) string {
 	if m.Empty() || s == "" {
 		return s
@@ -60,7 +60,7 @@ func (m *Masker) unescaped(s string, depth int) string {
 	return s
 }
 
-// embedded masks the JSON objects and lists that stand in a text: JSON Lines, and JSON within prose.
+// embedded masks JSON objects and arrays in a text: JSON Lines, and JSON in prose.
 func (m *Masker) embedded(s string, depth int) string {
 	out := splice[string]{src: s}
 	for i, left := 0, 16*len(s)+1024; i < len(s); {
@@ -90,7 +90,7 @@ func (m *Masker) embedded(s string, depth int) string {
 	return out.done()
 }
 
-// balanced returns where the bracket that opens s is closed, strings left aside; -1 when it is not.
+// balanced returns the end of the bracket that opens s, ignoring strings; -1 if it is not closed.
 func balanced(s string) int {
 	end := jsontext.SkipValue(s, 0)
 	if last := s[end-1]; last != '}' && last != ']' {
@@ -99,7 +99,7 @@ func balanced(s string) int {
 	return end
 }
 
-// pairs masks what follows a name in a text that is not JSON: name: value, name=value,
+// pairs masks the values of names in a text that is not JSON: name: value, name=value,
 // "name": "value, <name>value</name>.
 func (m *Masker) pairs(s string) string {
 	for _, name := range m.rules.words() {
@@ -108,7 +108,7 @@ func (m *Masker) pairs(s string) string {
 	return s
 }
 
-// words are the names that are looked for in a text: the bare ones, and pointers of one token.
+// words returns the names to look for in a text: bare keys, and pointers with one token.
 func (p parsed) words() []string {
 	all := p.names[:len(p.names):len(p.names)]
 	for _, tokens := range p.pointers {
@@ -146,7 +146,7 @@ func pair(s, name string) string {
 	return out.done()
 }
 
-// pairValue returns where the value of the name at s[at:i] stands; from is to when there is none.
+// pairValue returns the place of the value for the name at s[at:i]; from equals to if there is none.
 func pairValue(s string, at, i int) (from, to int) {
 	if at > 0 && s[at-1] == '<' && i < len(s) && s[i] == '>' {
 		if end := strings.Index(s[i+1:], "</"); end >= 0 {
@@ -192,7 +192,7 @@ func pairValue(s string, at, i int) (from, to int) {
 	return i, len(s)
 }
 
-// closing returns where a quote, with the backslashes before it, is closed.
+// closing returns the place of the closing quote, which has as many backslashes before it as the opening one.
 func closing(s, mark string) int {
 	for i := 0; i < len(s); {
 		at := strings.Index(s[i:], mark)
@@ -208,10 +208,10 @@ func closing(s, mark string) int {
 	return len(s)
 }
 
-// minEncoded is the length of the shortest text that is decoded to look within.
+// minEncoded is the minimum length of a word that is decoded to look for secrets.
 const minEncoded = 16
 
-// encoded masks within words that are percent-encoded or base64.
+// encoded masks inside percent-encoded and base64 words.
 func (m *Masker) encoded(s string, depth int) string {
 	if len(s) < minEncoded {
 		return s
@@ -243,7 +243,7 @@ func isEncoding(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_' || c == '%'
 }
 
-// word masks one encoded word.
+// word masks inside an encoded word.
 func (m *Masker) word(s string, depth int) string {
 	if strings.IndexByte(s, '%') >= 0 {
 		plain, err := url.QueryUnescape(s)
@@ -274,7 +274,7 @@ func (m *Masker) word(s string, depth int) string {
 	return enc.EncodeToString([]byte(masked))
 }
 
-// isText reports whether bytes are UTF-8 without control characters but space.
+// isText reports whether bytes are UTF-8 without control characters other than white space.
 func isText(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\n' && c != '\r' && c != '\t' {

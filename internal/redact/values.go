@@ -18,11 +18,11 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// Masker masks by rules, and masks values wherever they stand. It may be used by many
-// goroutines at once, but for Add. A nil Masker masks nothing.
+// Masker masks by rules, and masks values wherever they occur. Its methods except Add are safe
+// for concurrent use. A nil Masker masks nothing.
 type Masker struct {
 	rules  parsed
-	values []string // the longest first: one may hold another
+	values []string // the longest first, since one may contain another
 	long   *strings.Replacer
 	short  map[string]bool
 }
@@ -34,11 +34,11 @@ func New(rules []string, values ...string) *Masker {
 	return m
 }
 
-// wholeWords is the length in bytes below which a value is masked as a whole word only:
-// a shorter one occurs within words by chance.
+// wholeWords is the length in bytes below which a value is masked only as a whole word, since
+// short values occur in other words by chance.
 const wholeWords = 6
 
-// Add adds values. Empty ones, and those that are a part of [Mask], are left out.
+// Add adds values, except empty ones and parts of [Mask].
 func (m *Masker) Add(values ...string) {
 	before := len(m.values)
 	m.values = slices.Clone(m.values)
@@ -68,10 +68,10 @@ func (m *Masker) Add(values ...string) {
 	}
 }
 
-// has spares the few values of most maskers a map.
+// has reports whether v is known, for few values: most maskers have few, and need no map.
 func (m *Masker) has(v string) bool { return len(m.values) < 64 && slices.Contains(m.values, v) }
 
-// forms are the forms in which servers and libraries repeat a value.
+// forms returns the encodings in which servers and libraries repeat a value.
 func forms(v string) []string {
 	escaped := string(jsontext.Quote(v))
 	escaped = escaped[1 : len(escaped)-1]
@@ -87,7 +87,7 @@ func forms(v string) []string {
 // Empty reports whether the masker masks nothing.
 func (m *Masker) Empty() bool { return m == nil || m.rules.empty() && len(m.values) == 0 }
 
-// Join returns a masker of what both mask.
+// Join returns a masker with the rules and values of both.
 func (m *Masker) Join(o *Masker) *Masker {
 	switch {
 	case o.Empty():
@@ -100,7 +100,7 @@ func (m *Masker) Join(o *Masker) *Masker {
 	return both
 }
 
-// Bare returns a masker of the same values, without rules.
+// Bare returns a masker with the same values and no rules.
 func (m *Masker) Bare() *Masker {
 	if m == nil {
 		return nil
@@ -110,12 +110,12 @@ func (m *Masker) Bare() *Masker {
 
 type contextKey struct{}
 
-// NewContext returns a context that carries a masker: that of the call it is for.
+// NewContext returns a context with the masker of a call.
 func NewContext(ctx context.Context, m *Masker) context.Context {
 	return context.WithValue(ctx, contextKey{}, m)
 }
 
-// FromContext returns the masker of a context; nil, which masks nothing, when it has none.
+// FromContext returns the masker of a context; nil for none.
 func FromContext(ctx context.Context) *Masker {
 	m, _ := ctx.Value(contextKey{}).(*Masker)
 	return m
@@ -135,7 +135,7 @@ func (m *Masker) Values(s string) string {
 	return s
 }
 
-// words masks the short values that stand as whole words.
+// words masks short values that are whole words.
 func (m *Masker) words(s string) string {
 	out, before := splice[string]{src: s}, ' '
 	for i := 0; i < len(s); {
@@ -154,7 +154,7 @@ func (m *Masker) words(s string) string {
 	return out.done()
 }
 
-// wordAt returns the length of the short value with which s starts; 0 for none.
+// wordAt returns the length of the short value that s starts with; 0 for none.
 func (m *Masker) wordAt(s string) int {
 	for n := min(wholeWords-1, len(s)); n > 0; n-- {
 		if m.short[s[:n]] {
@@ -168,7 +168,7 @@ func (m *Masker) wordAt(s string) int {
 
 func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// isNumber reports whether a JSON number, or another scalar, is one of the values or holds one.
+// isNumber reports whether a JSON number or literal equals or contains one of the values.
 func (m *Masker) isNumber(token string) bool {
 	if len(m.values) == 0 {
 		return false
@@ -191,7 +191,7 @@ func (m *Masker) isNumber(token string) bool {
 	return false
 }
 
-// Covered returns the strings, numbers and names within a JSON document that rules cover, as text.
+// Covered returns the strings, numbers and names in a JSON document that rules cover, as text.
 func Covered(raw json.RawMessage, rules []string) []string {
 	m := New(rules)
 	if m.Empty() || !json.Valid(raw) {

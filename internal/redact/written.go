@@ -9,21 +9,21 @@ import (
 	"unicode/utf8"
 )
 
-// secretForm is the form in which a well-known service writes its secrets.
+// secretForm is the format of the secrets of a well-known service.
 type secretForm struct {
 	kind, variable string
-	// needs are texts, folded, of which every such secret has one: most texts have none, and the
-	// form need not look at them.
+	// needs are folded texts, one of which every such secret contains. Most texts contain none, so
+	// that the expression need not run.
 	needs []string
 	form  func() *regexp.Regexp
 }
 
-// lazily compiles an expression when it is first needed: most programs look for no secrets.
+// lazily compiles an expression on first use, since most programs do not look for secrets.
 func lazily(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// secretForms are looked for in every text of a manifest. The first that fits names the variable.
+// secretForms are the known formats of secrets. The first match names the variable.
 var secretForms = []secretForm{
 	{"a private key", "PRIVATE_KEY", []string{"private key"}, lazily(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----`)},
 	{"a GitHub token", "GITHUB_TOKEN", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"}, lazily(`\b(gh[pousr]_[A-Za-z0-9]{10,}|github_pat_[A-Za-z0-9_]{20,})`)},
@@ -44,9 +44,8 @@ var secretForms = []secretForm{
 	{"a key in a URL", "API_KEY", []string{"="}, lazily(`(?i)[?&](api[-_]?key|access[-_]?token|token|key|secret|password|sig(nature)?)=[^&#\s"'{}$]{8,}`)},
 }
 
-// WrittenOut says what kind of secret a text holds, such as "a GitHub token", and the
-// environment variable that one usually stands in; empty for none. key is the name that the
-// text stands under.
+// WrittenOut returns the kind of secret in a text, such as "a GitHub token", and the usual
+// environment variable for it; empty for none. key is the name of the field with the text.
 func WrittenOut(text, key string) (kind, variable string) {
 	folded := Fold(text)
 	for _, t := range secretForms {
@@ -62,14 +61,14 @@ func WrittenOut(text, key string) (kind, variable string) {
 }
 
 var (
-	// unformed is what a secret without a form of its own looks like: long, and no path and no text.
+	// unformed matches texts that may be a secret without a known format: long, and neither a path nor prose.
 	unformed    = regexp.MustCompile(`^[A-Za-z0-9_~+=-][A-Za-z0-9._~+/=-]{15,}$`)
 	notSecret   = regexp.MustCompile(`(?i)[-_](file|path|dir|url|uri|name|env|type|ttl|length|id)$`)
 	notVariable = regexp.MustCompile(`[^A-Za-z0-9]+`)
 )
 
-// Named returns the environment variable for a value that stands under a name such as X-Api-Key
-// or DB_PASSWORD and looks like a secret, though no service is known to write its own so.
+// Named returns the environment variable for a value with a name such as X-Api-Key or
+// DB_PASSWORD that looks like a secret without a known format.
 func Named(name, value string) (variable string, ok bool) {
 	if !secretName.MatchString(name) || notSecret.MatchString(name) || !unformed.MatchString(value) ||
 		!strings.ContainsAny(value, "0123456789") || !strings.ContainsFunc(value, unicode.IsLetter) {
@@ -78,13 +77,13 @@ func Named(name, value string) (variable string, ok bool) {
 	return strings.ToUpper(strings.Trim(notVariable.ReplaceAllString(name, "_"), "_")), true
 }
 
-// MayHoldSecret is false of a JSON text that certainly holds nothing that [WrittenOut] knows.
+// MayHoldSecret returns false for a JSON text that certainly contains no secret that [WrittenOut] finds.
 func MayHoldSecret(text string) bool {
 	folded := Fold(text)
 	return strings.Contains(text, `\u`) || slices.ContainsFunc(secretForms, func(t secretForm) bool { return HasAny(folded, t.needs) })
 }
 
-// Fold returns a text in which letters are the same that are the same to (?i) of an expression.
+// Fold folds the case of a text as (?i) of a regular expression does.
 func Fold(text string) string {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
@@ -94,7 +93,7 @@ func Fold(text string) string {
 	return strings.ToLower(text)
 }
 
-// HasAny reports whether a text contains one of others.
+// HasAny reports whether a text contains any of the others.
 func HasAny(text string, of []string) bool {
 	return slices.ContainsFunc(of, func(s string) bool { return strings.Contains(text, s) })
 }

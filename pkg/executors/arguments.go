@@ -12,17 +12,17 @@ import (
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
-// use is a field of a manifest that names arguments.
+// use is a field of a manifest that uses arguments.
 type use struct {
 	path           string
-	fields, needed []string // those that it names, and those without which it cannot be
-	null           bool     // in place of one that is needed there is null
+	fields, needed []string // all arguments that it uses, and those that it requires
+	null           bool     // a missing argument becomes null instead of an error
 }
 
-// reader is a template, which knows the arguments that it reads.
+// reader is a template that reports the arguments it uses.
 type reader interface{ Fields() []string }
 
-// useOf is that of a template.
+// useOf returns the use of a template.
 func useOf(path string, t interface {
 	reader
 	Needed() []string
@@ -40,14 +40,14 @@ func valuesOf(args json.RawMessage) (values map[string]any, err error) {
 	return values, err
 }
 
-// allUsed reports whether a schema lets a call have no other arguments than those that are used.
+// allUsed reports whether a schema allows no arguments other than the used ones.
 func allUsed(schema json.RawMessage, used map[string]bool) bool {
 	var root map[string]json.RawMessage
 	var properties map[string]json.RawMessage
 	if json.Unmarshal(schema, &root) != nil || string(root["additionalProperties"]) != "false" || root["patternProperties"] != nil {
 		return false
 	}
-	_ = json.Unmarshal(root["properties"], &properties) // what is no schema is reported elsewhere
+	_ = json.Unmarshal(root["properties"], &properties) // invalid schemas are reported elsewhere
 	for name := range properties {
 		if !used[name] {
 			return false
@@ -56,8 +56,8 @@ func allUsed(schema json.RawMessage, used map[string]bool) bool {
 	return true
 }
 
-// arguments compares what fields use with the arguments that the input schema lets a call have. What
-// it excludes is an error, since no call can ever have it; what a call may lack is a warning.
+// arguments compares the arguments that fields use with the input schema. An argument that the schema
+// excludes is an error, since no call can have it; a required use of an optional argument is a warning.
 func arguments(t *v1.Tool, uses []use) []v1.Violation {
 	var root map[string]json.RawMessage
 	if len(uses) == 0 || json.Unmarshal(t.Spec.InputSchema, &root) != nil {
@@ -65,7 +65,7 @@ func arguments(t *v1.Tool, uses []use) []v1.Violation {
 	}
 	var properties, patterns map[string]json.RawMessage
 	var required []string
-	_ = json.Unmarshal(root["properties"], &properties) // what is no schema is reported elsewhere
+	_ = json.Unmarshal(root["properties"], &properties) // invalid schemas are reported elsewhere
 	_ = json.Unmarshal(root["patternProperties"], &patterns)
 	_ = json.Unmarshal(root["required"], &required)
 	elsewhere := slices.ContainsFunc([]string{schema.Ref, schema.DynamicRef, "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "dependentRequired", "dependencies"}, func(k string) bool { return root[k] != nil })

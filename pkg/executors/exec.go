@@ -27,7 +27,7 @@ import (
 	"toolctl.dev/toolctl/internal/template"
 )
 
-// Bounds of a command, and what spec.exec.limits has by default.
+// Limits of a command.
 const (
 	maxExecOutput = 10 << 20
 	maxExecError  = 4 << 10
@@ -35,14 +35,14 @@ const (
 	mib           = 1 << 20
 )
 
-// command runs a local program for each call. No shell is between.
+// command runs a local program for each call, without a shell.
 type command struct {
 	env  envref.Env
 	log  *slog.Logger
 	host proc.Host
 
-	probe func() error // why there is no sandbox here; nil when there is one
-	told  sync.Once    // that there is none
+	probe func() error // why there is no sandbox here; nil if there is one
+	told  sync.Once    // for the warning that there is no sandbox
 	calls sync.WaitGroup
 }
 
@@ -66,14 +66,14 @@ func newCommand(o Options) *command {
 // Name is "exec".
 func (*command) Name() string { return "exec" }
 
-// Close waits for the calls that are under way.
+// Close waits for running calls.
 func (c *command) Close() error {
 	c.calls.Wait()
 	c.host.Close()
 	return nil
 }
 
-// run is what one call starts.
+// run is the process of a call.
 type run struct {
 	tool    *v1.Tool
 	spec    *v1.ExecSpec
@@ -92,7 +92,7 @@ func (r *run) add(v v1.Violation) {
 	r.bad = append(r.bad, v)
 }
 
-// Check returns what would keep every call of the tool from working, and warns when
+// Check returns the violations that would fail every call of the tool, and a warning if
 // there is no sandbox.
 func (c *command) Check(t *v1.Tool) []v1.Violation {
 	r := &run{tool: t, spec: t.Spec.Exec}
@@ -120,8 +120,8 @@ func noSandbox(mode string, err error) string {
 	return fmt.Sprintf("%v: the command runs as the current user, with access to the network and to all files of that user", err)
 }
 
-// Unset returns a violation for each variable that a Tool reads and that is not set, or that it
-// may not read.
+// Unset returns a violation for each variable of a Tool that is not set, or that the tool may
+// not read.
 func (c *command) Unset(o v1.Object) []v1.Violation {
 	t, ok := o.(*v1.Tool)
 	if !ok || t.Spec.Exec == nil {
@@ -132,7 +132,7 @@ func (c *command) Unset(o v1.Object) []v1.Violation {
 	return envref.Unreadable(r.bad)
 }
 
-// environment reads spec.exec.env; the values of variables with read alone.
+// environment reads spec.exec.env; it reads the values of variables only if read is true.
 func (r *run) environment(env envref.Env, read bool) {
 	for _, name := range slices.Sorted(maps.Keys(r.spec.Env)) {
 		path := v1.Pointer("/spec/exec/env", name)
@@ -180,7 +180,7 @@ func (r *run) parse(i int, item string) *template.Text {
 	return t
 }
 
-// prepare makes the run of one call. The error is that of the arguments.
+// prepare makes the run of a call.
 func (c *command) prepare(ctx context.Context, t *v1.Tool, args json.RawMessage) (*run, error) {
 	r := &run{tool: t, spec: t.Spec.Exec}
 	s := r.spec
@@ -192,7 +192,7 @@ func (c *command) prepare(ctx context.Context, t *v1.Tool, args json.RawMessage)
 	if err != nil {
 		return nil, r.fail(v1.PhaseValidate, "the arguments are not a JSON object", err)
 	}
-	ended := false // the options, by "--"
+	ended := false // "--" has ended the options
 	for i, item := range s.Args {
 		tmpl := r.parse(i, item)
 		if tmpl == nil {
@@ -224,7 +224,7 @@ func (c *command) prepare(ctx context.Context, t *v1.Tool, args json.RawMessage)
 	if strings.ContainsRune(program, filepath.Separator) {
 		program = r.beside(program)
 	}
-	// PATH is that of this program, never of spec.exec.env; what it finds in the current folder is refused.
+	// The PATH of this program is used, never that of spec.exec.env. Programs in the current folder are refused.
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return nil, r.fail(v1.PhaseConnect, proc.StartError(s.Command, err).Error(), err)
@@ -244,7 +244,7 @@ func (r *run) limit() {
 	}
 }
 
-// beside is a path of the manifest, as an absolute one.
+// beside returns a path that is relative to the manifest as an absolute path.
 func (r *run) beside(path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(r.tool.Source.File), path)
@@ -260,7 +260,7 @@ func (r *run) fail(phase, msg string, cause error) error {
 }
 
 // Execute runs the command once. An exit status other than 0 is a Result with Status "failed"
-// and an [v1.ExecutionError] with the end of what the command wrote to stderr.
+// and a [v1.ExecutionError] with the end of stderr.
 func (c *command) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	c.calls.Add(1)
 	defer c.calls.Done()
@@ -281,7 +281,7 @@ func (c *command) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage)
 	fed := make(chan struct{})
 	go func() {
 		defer close(fed)
-		_, _ = child.Stdin.Write(r.stdin) // a command need not read it
+		_, _ = child.Stdin.Write(r.stdin) // the command need not read it
 		child.Stdin.Close()
 	}()
 	out, readErr := io.ReadAll(io.LimitReader(child.Stdout, maxExecOutput+1))
@@ -313,7 +313,7 @@ func (c *command) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage)
 	return res, err
 }
 
-// start starts the command, in a sandbox where the tool asks for one and there can be one.
+// start starts the command, in a sandbox if the tool wants one and the system has one.
 func (c *command) start(r *run) (*proc.Child, error) {
 	if r.spec.Sandbox != v1.SandboxOff {
 		err := c.probe()
@@ -336,7 +336,7 @@ func (c *command) start(r *run) (*proc.Child, error) {
 	return c.host.Start(r.start)
 }
 
-// content makes a result of what the command wrote, by spec.exec.output.
+// content returns the output of the command as spec.exec.output says.
 func (r *run) content(out []byte) (json.RawMessage, error) {
 	switch r.spec.Output {
 	case "text":
@@ -356,12 +356,12 @@ func (r *run) content(out []byte) (json.RawMessage, error) {
 	return r.secrets.json(out), nil
 }
 
-// text is what a program wrote, as text that JSON can hold.
+// text returns the output of a program as valid UTF-8, which JSON requires.
 func text(b []byte) string {
 	return strings.ToValidUTF8(string(bytes.TrimSuffix(b, []byte("\r"))), "\uFFFD")
 }
 
-// execPlan is what a call would start.
+// execPlan is the command that a call would start.
 type execPlan struct {
 	Command    string            `json:"command"`
 	Args       []string          `json:"args,omitempty"`
@@ -370,7 +370,7 @@ type execPlan struct {
 	WorkingDir string            `json:"working_dir"`
 }
 
-// Plan returns what Execute would start, with variables as the manifest has them.
+// Plan returns the command that Execute would start, with the variables of the manifest unresolved.
 func (c *command) Plan(ctx context.Context, t *v1.Tool, args json.RawMessage) (any, error) {
 	r, err := c.prepare(ctx, t, args)
 	if err != nil {

@@ -19,26 +19,26 @@ import (
 	"toolctl.dev/toolctl/internal/envref"
 )
 
-// Options holds what executors need from outside. The zero value works.
+// Options are the dependencies of executors. The zero value works.
 type Options struct {
 	// Env looks up an environment variable. Default: os.LookupEnv.
 	Env func(name string) (value string, ok bool)
-	// AllowEnv lists the variables that manifests may read, by names and by prefixes that end in *.
-	// Example: CRM_*. Default: all but the program's own (TOOLCTL_*, PG*, OTEL_*), which they never may.
+	// AllowEnv lists the variables that manifests may read, as names or prefixes that end in *, such as
+	// CRM_*. Default: all except the program's own (TOOLCTL_*, PG*, OTEL_*), which manifests may never read.
 	AllowEnv []string
-	// Logger takes what a person may want to know of attempts and retries; it is
-	// given no secrets. Default: nothing is logged.
+	// Logger receives messages about attempts and retries, without secrets. Default:
+	// nothing is logged.
 	Logger *slog.Logger
 	// AllowPrivateNetwork permits every tool to reach loopback, link-local, private
 	// and metadata addresses, as spec.http.allow_private_network does for one. Default: false.
 	AllowPrivateNetwork bool
-	// AllowNetwork permits every tool to reach these besides the public internet: CIDR or
-	// HOST, each with :PORT or without. Example: 10.0.0.0/8, db.internal:5432. Default: none.
+	// AllowNetwork lists what every tool may reach besides the public internet: CIDR or HOST, each
+	// with an optional :PORT, such as 10.0.0.0/8 or db.internal:5432. Default: none.
 	AllowNetwork []string
-	// Propagate adds the headers of the trace that ctx carries (W3C Trace Context: traceparent,
-	// tracestate; W3C Baggage: baggage) to a request. Default: none are added.
+	// Propagate adds the trace headers of ctx (W3C Trace Context: traceparent, tracestate; W3C
+	// Baggage: baggage) to a request. Default: no headers are added.
 	Propagate func(ctx context.Context, header http.Header)
-	// Upstream calls tools of MCP servers. Default: tools of mode mcp have no executor.
+	// Upstream calls tools of MCP servers. Default: tools with mode mcp have no executor.
 	Upstream Upstream
 }
 
@@ -49,13 +49,13 @@ func (o Options) environment() envref.Env {
 	return envref.Env{Lookup: o.Env, Allow: o.AllowEnv}
 }
 
-// Executor does the work of one executor kind; pkg/registry says what is expected of it.
+// Executor executes the tools of one mode; pkg/registry documents its contract.
 type Executor = interface {
 	Name() string
 	Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (v1.Result, error)
 }
 
-// All returns one executor of each kind. It is the only list of them.
+// All returns one executor of each kind. It is the only list of executors.
 func All(o Options) []Executor {
 	all := []Executor{
 		newMock(),
@@ -68,8 +68,8 @@ func All(o Options) []Executor {
 	return all
 }
 
-// perTool keeps what is made of tools as long as the tools live: a reload brings new tools, and what was made
-// of the old ones goes with them. It must not point to its tool, or the tool would never go.
+// perTool caches a value for each tool as long as the tool lives: a reload brings new tools, and the values of
+// the old ones go with them. A value must not point to its tool, or neither is ever freed.
 type perTool[T any] struct{ made sync.Map } // weak.Pointer[v1.Tool] -> T
 
 func (p *perTool[T]) of(tool *v1.Tool, prepare func() T) T {

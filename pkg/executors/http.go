@@ -22,13 +22,13 @@ import (
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
-// HTTP is the executor of tools with spec.http. It keeps connections and OAuth 2
-// tokens for all tools, until it is closed.
+// HTTP is the executor of tools with spec.http. It shares connections and OAuth 2
+// tokens between tools until it is closed.
 //
-// An address is checked when it is dialled: unless the tool or [Options] allows
-// private networks, only the public internet is reached, whatever DNS or a redirect
-// says. Proxies are not used. Values of the environment, and what spec.redact and
-// spec.http.redact name, are masked in errors and results.
+// Addresses are checked when they are dialled: unless the tool or [Options] allows
+// private networks, only the public internet is reachable, regardless of DNS and
+// redirects. Proxies are not used. Environment values, and everything that spec.redact
+// and spec.http.redact name, are masked in errors and results.
 type HTTP struct {
 	opts     Options
 	env      envref.Env
@@ -67,15 +67,15 @@ var (
 // Name is "http".
 func (*HTTP) Name() string { return "http" }
 
-// Check returns what would keep every call of the tool from working: a URL,
-// template, mapping or variable that cannot be read. It looks at no variable's value
-// and opens no file.
+// Check returns the violations that would fail every call of the tool: URLs,
+// templates, mappings and variables that cannot be read. It reads no values of
+// variables and opens no files.
 func (h *HTTP) Check(t *v1.Tool) []v1.Violation {
 	p := h.prepared(t)
 	return slices.Concat(p.violations, arguments(t, p.uses), p.listFits(t))
 }
 
-// listFits refuses an output schema that takes no list, beside pages, which become one.
+// listFits refuses an output schema that allows no list for a tool with pagination, whose result is a list.
 func (p *httpTool) listFits(t *v1.Tool) []v1.Violation {
 	var root struct {
 		Type any `json:"type"`
@@ -92,8 +92,8 @@ func (p *httpTool) listFits(t *v1.Tool) []v1.Violation {
 		Message: "spec.http.paginate makes one list of all pages, which output_schema does not allow: describe the list, or make an object of it by spec.http.response.body_mapping"}}
 }
 
-// Unset returns a violation for each variable that a Tool reads and that is not set, or that
-// it may not read.
+// Unset returns a violation for each variable of a Tool that is not set, or that the tool may
+// not read.
 func (h *HTTP) Unset(o v1.Object) []v1.Violation {
 	t, ok := o.(*v1.Tool)
 	if !ok {
@@ -110,8 +110,7 @@ func (h *HTTP) Unset(o v1.Object) []v1.Violation {
 	return unset
 }
 
-// Close waits for the calls that are under way, then closes all connections.
-// Calls after it fail.
+// Close waits for running calls, then closes all connections. Later calls fail.
 func (h *HTTP) Close() error {
 	h.mu.Lock()
 	for _, t := range h.tokens {
@@ -128,13 +127,13 @@ func (h *HTTP) Close() error {
 	return nil
 }
 
-// Execute sends the request of one call, again where that is safe, and turns the
+// Execute sends the request of a call, with retries where these are safe, and turns the
 // response into a result.
 //
-// An answer other than 2xx is a Result with Status "failed" and an
-// [v1.ExecutionError]. What the manifest or the environment lacks is a
-// [v1.ValidationError] of type manifest_invalid, what the arguments lack one of type
-// args_invalid. Result.Attempts is set in every case.
+// A response other than 2xx is a Result with Status "failed" and a
+// [v1.ExecutionError]. Errors of the manifest or the environment are a
+// [v1.ValidationError] of type manifest_invalid, those of the arguments one of type
+// args_invalid. Result.Attempts is always set.
 func (h *HTTP) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	h.life.RLock()
 	defer h.life.RUnlock()
@@ -163,7 +162,7 @@ func (h *HTTP) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage) (v
 	return res, err
 }
 
-// prepare puts the environment into a draft.
+// prepare adds the environment and the authorization to a draft.
 func (c *httpCall) prepare(ctx context.Context) error {
 	values, violations := c.p.resolve(c.h.env)
 	if violations != nil {
@@ -194,7 +193,7 @@ func (c *httpCall) prepare(ctx context.Context) error {
 	return nil
 }
 
-// httpClient returns the tool's client, which is made with its first call: Check opens no certificates.
+// httpClient returns the client of the tool. The first call creates it, since Check reads no certificates.
 func (c *httpCall) httpClient() (*http.Client, error) {
 	if client := c.p.client.Load(); client != nil {
 		return client, nil
@@ -208,12 +207,12 @@ func (c *httpCall) httpClient() (*http.Client, error) {
 	return client, nil
 }
 
-// build makes the request of a draft and the values of its variables.
+// build makes the request from a draft and the values of its variables.
 func (c *httpCall) build(ctx context.Context, values []string) error {
 	const at = "/spec/http/url"
 	d := c.draft
 	base := d.base.fill(values, asIs)
-	if d.base.variables() { // a variable holds the address, and may end in a slash or hold a path of its own
+	if d.base.variables() { // the variable may end in a slash or contain a path
 		if d.rest != "" {
 			base = strings.TrimSuffix(base, "/")
 		}
@@ -269,8 +268,8 @@ func (c *httpCall) setHeaders(d *draft, values []string) error {
 	return nil
 }
 
-// shownURL is the URL as messages have it: without a user, with a mask for each
-// variable, and without the arguments that the rules name.
+// shownURL returns the URL for messages: without user, and with variables and redacted
+// arguments masked.
 func (c *httpCall) shownURL(ctx context.Context) string {
 	const most = 300
 	d := c.p.masked(ctx, c.tool.Metadata.Name, c.draft, c.args)
@@ -281,8 +280,8 @@ func (c *httpCall) shownURL(ctx context.Context) string {
 	return clip.Bytes(c.hidden().text(hideUser(c.base)+d.rest.fill(masks, asIs)), most)
 }
 
-// hidden are the secrets, and the arguments that the rules name: these are masked in
-// what is said about a failure, but not wherever their values occur in a result.
+// hidden returns the secrets and the values of redacted arguments. The latter are masked in
+// messages about a failure, but not wherever they occur in a result.
 func (c *httpCall) hidden() *secrets {
 	if c.masks == nil {
 		c.masks = &secrets{c.secrets.masks.Bare()}
@@ -291,7 +290,7 @@ func (c *httpCall) hidden() *secrets {
 	return c.masks
 }
 
-// invalid is a violation of the manifest or of its environment.
+// invalid returns the error for violations of the manifest or its environment.
 func (c *httpCall) invalid(violations ...v1.Violation) error {
 	for i := range violations {
 		violations[i].Source = c.tool.Field(violations[i].Path)
@@ -299,7 +298,7 @@ func (c *httpCall) invalid(violations ...v1.Violation) error {
 	return v1.NewValidationError(v1.ManifestInvalid, c.tool.Metadata.Name, violations)
 }
 
-// contextError is err, or what it means when the caller's context has ended.
+// contextError returns err, or an error about the caller's context if that has ended.
 func contextError(ctx context.Context, t *v1.Tool, err error) error {
 	switch cause := ctx.Err(); {
 	case cause == nil:

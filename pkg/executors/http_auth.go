@@ -19,7 +19,7 @@ import (
 	"toolctl.dev/toolctl/internal/envref"
 )
 
-// httpAuth is spec.http.auth made ready: at most one kind is set.
+// httpAuth is the prepared spec.http.auth, of which at most one kind is set.
 type httpAuth struct {
 	user, password envText // basic
 	oauth          *oauthSpec
@@ -65,8 +65,8 @@ func (p *httpTool) prepareAuth(s *v1.HTTPSpec) {
 	}
 }
 
-// authorization returns the value of the Authorization header; "" when there is no
-// such auth. What it is made of is added to the secrets.
+// authorization returns the value of the Authorization header, or "" without such
+// authentication, and adds its credentials to the secrets.
 func (p *httpTool) authorization(ctx context.Context, values []string, source *tokenSource, s *secrets) (string, error) {
 	switch {
 	case p.auth.user != "":
@@ -85,24 +85,24 @@ func (p *httpTool) authorization(ctx context.Context, values []string, source *t
 	return "", nil
 }
 
-// tokenTimeout bounds one request for a token; the call that waits for it may give up earlier.
+// tokenTimeout limits a request for a token; a waiting call may give up earlier.
 const tokenTimeout = 30 * time.Second
 
-// tokenSource fetches the tokens of one client of one authorization server. One
-// request is under way at a time, whoever waits for it, and it outlives the call that
-// asked first, whose cancellation is no reason to fail the others.
+// tokenSource fetches the tokens of a client from an authorization server. All calls
+// share one request, which outlives the call that started it, since the cancellation of
+// one call must not fail the others.
 type tokenSource struct {
 	wait    *sync.WaitGroup // of the executor, for Close
 	fetch   func() (any, error)
-	stop    func() // ends the request that is under way
+	stop    func() // cancels the running request
 	flights singleflight.Group
 
 	mu      sync.Mutex
 	current *oauth2.Token
 }
 
-// tokenError says that no token was to be had; it holds no body of the server,
-// which may repeat the client's secret.
+// tokenError says that there is no token. It contains no response body, which may
+// repeat the client's secret.
 type tokenError struct {
 	message string
 	cause   error
@@ -126,7 +126,7 @@ func (h *HTTP) tokenSource(o *oauthSpec, values []string, transport http.RoundTr
 		return src
 	}
 	if len(h.tokens) >= maxTokenSources {
-		clear(h.tokens) // rotated credentials leave sources behind; a new token costs one request
+		clear(h.tokens) // rotated credentials leave old sources behind; a new token costs one request
 	}
 	client := &http.Client{
 		Transport: transport,
@@ -144,7 +144,7 @@ func (h *HTTP) tokenSource(o *oauthSpec, values []string, transport http.RoundTr
 
 const maxTokenSources = 1000
 
-// token returns a token that is still good, fetching one if there is none.
+// token returns a valid token, and fetches one if there is none.
 func (t *tokenSource) token(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	current := t.current
@@ -182,7 +182,7 @@ func (t *tokenSource) request(ctx context.Context, config clientcredentials.Conf
 	return token, nil
 }
 
-// forget drops a token that the API did not take, unless another has come since.
+// forget drops a token that the API refused, unless it was replaced in the meantime.
 func (t *tokenSource) forget(token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,11 +14,11 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// packed are the codings of bodies (RFC 9110, section 8.4.1) that are not asked for. Names beside these stand in
-// the header by mistake, and say nothing.
+// packed are the content codings (RFC 9110, section 8.4.1) that mean compression. Other names in the header
+// are mistakes and are ignored.
 var packed = []string{"br", "compress", "deflate", "gzip", "x-compress", "x-gzip", "zstd"}
 
-// unpacked refuses a body that is still compressed: the transport asks for gzip, and took that away.
+// unpacked refuses a body that is still compressed: the transport has already decompressed gzip.
 func unpacked(header http.Header, body []byte) error {
 	coding := strings.ToLower(strings.TrimSpace(header.Get("Content-Encoding")))
 	if len(body) > 0 && slices.ContainsFunc(strings.Split(coding, ","), func(c string) bool { return slices.Contains(packed, strings.TrimSpace(c)) }) {
@@ -27,17 +27,17 @@ func unpacked(header http.Header, body []byte) error {
 	return nil
 }
 
-// inUTF8 returns a body whose Content-Type names an older character set in UTF-8. One that is UTF-8 in spite of that,
-// as JSON mostly is, is left as it is.
+// inUTF8 converts a body to UTF-8 if its Content-Type names an older character set. A body that is valid UTF-8
+// anyway, as JSON mostly is, stays unchanged.
 func inUTF8(header http.Header, body []byte) []byte {
 	named := header.Get("Content-Type")
 	if !strings.Contains(named, "=") || len(body) == 0 {
 		return body
 	}
-	_, params, _ := mime.ParseMediaType(named) // nothing of one that is not well formed
+	_, params, _ := mime.ParseMediaType(named) // without parameters if it is malformed
 	var from encoding.Encoding
 	switch charset := strings.ToLower(params["charset"]); charset {
-	case "iso-8859-1", "latin1", "us-ascii", "ascii", "windows-1252", "cp1252": // all are the last, as for browsers
+	case "iso-8859-1", "latin1", "us-ascii", "ascii", "windows-1252", "cp1252": // browsers read them all as windows-1252
 		if !utf8.Valid(body) {
 			from = charmap.Windows1252
 		}

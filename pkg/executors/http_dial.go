@@ -14,22 +14,22 @@ import (
 	"toolctl.dev/toolctl/internal/regular"
 )
 
-// connection is what two tools must have in common to share connections.
+// connection identifies tools that can share connections.
 type connection struct {
-	private  bool // private addresses may be dialled
+	private  bool // private addresses are allowed
 	ca, pair [sha256.Size]byte
 }
 
 const dialTimeout = 10 * time.Second
 
-// pooled hides CloseIdleConnections, which go-retryablehttp calls after a failed
-// request, from all other tools that share the transport.
+// pooled hides CloseIdleConnections: go-retryablehttp calls it after a failed request,
+// which would affect all other tools with the same transport.
 type pooled struct{ t *http.Transport }
 
 func (p pooled) RoundTrip(r *http.Request) (*http.Response, error) { return p.t.RoundTrip(r) }
 
 // transport returns the transport for a tool: one for each distinct connection.
-// Proxies are not used: behind one, the address that is dialled could not be checked.
+// Proxies are not used, since the address dialled by a proxy could not be checked.
 func (h *HTTP) transport(t *v1.Tool, private bool) (http.RoundTripper, []v1.Violation) {
 	key := connection{private: private}
 	var config *tls.Config
@@ -63,7 +63,7 @@ func (h *HTTP) transport(t *v1.Tool, private bool) (http.RoundTripper, []v1.Viol
 	return pooled{tr}, nil
 }
 
-// tlsConfig reads the files of spec.http.tls, which are relative to the manifest's.
+// tlsConfig reads the files of spec.http.tls, whose paths are relative to the manifest.
 func tlsConfig(t *v1.Tool, spec *v1.TLS, key connection) (*tls.Config, connection, []v1.Violation) {
 	var violations []v1.Violation
 	violation := func(field, msg string) {

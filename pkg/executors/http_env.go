@@ -10,16 +10,16 @@ import (
 	"toolctl.dev/toolctl/internal/envref"
 )
 
-// envVar is one place where a manifest reads a variable.
+// envVar is a reference to a variable in a manifest.
 type envVar struct {
 	envref.Ref
 	path   string // JSON pointer of the field
-	secret bool   // its value is masked wherever it shows
-	named  bool   // by a field of its own, such as bearer_env, and not by ${}
+	secret bool   // its value is masked in all output
+	named  bool   // by a field such as bearer_env, not by ${}
 }
 
-// text reads a text of a manifest and remembers its variables: ${VAR} and
-// ${VAR:-default}. $${ is ${ as it is. In a template a variable may not stand inside {{ }}.
+// text reads a text of a manifest and records its variables: ${VAR} and
+// ${VAR:-default}. $${ is a literal ${. In a template, variables inside {{ }} are refused.
 func (p *httpTool) text(path, s string, secret bool) envText {
 	pieces, err := envref.Parse(s)
 	if err != nil {
@@ -45,13 +45,13 @@ func (p *httpTool) text(path, s string, secret bool) envText {
 	return t
 }
 
-// variable remembers a variable and returns its place.
+// variable records a variable and returns its placeholder.
 func (p *httpTool) variable(v envVar) envText {
 	p.vars = append(p.vars, v)
 	return place(len(p.vars))
 }
 
-// checkReadable holds the variables in ${} to the list in headers_from_env, when there is one.
+// checkReadable refuses variables in ${} that headers_from_env does not list, if it lists any.
 func (p *httpTool) checkReadable(list []string) {
 	bare := false
 	var may []string
@@ -76,8 +76,8 @@ func (p *httpTool) checkReadable(list []string) {
 	}
 }
 
-// resolve looks the variables up. What is not set and has no default is a violation, and
-// so is an empty one that a field names.
+// resolve looks up the variables. A variable that is neither set nor has a default is a
+// violation, and so is an empty one that a field names.
 func (p *httpTool) resolve(env envref.Env) ([]string, []v1.Violation) {
 	if len(p.vars) == 0 {
 		return nil, nil

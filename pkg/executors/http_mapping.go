@@ -12,13 +12,13 @@ import (
 )
 
 // mapping is a JMESPath expression. go-jmespath computes with float64, which cannot
-// hold every number of JSON; those that it can are given to it as they are. How one
-// that would lose digits gets through depends on what the expression does:
+// represent every JSON number. How a number that would lose digits is passed depends on the
+// expression:
 //
-//   - one that only moves values gets it as text of a type of its own, and every digit arrives;
-//   - one that compares or computes gets the nearest float64, which becomes the
-//     number it came from when it leaves unchanged. Where two numbers of a document
-//     have the same nearest float64, or to_string would show it, the mapping fails.
+//   - if it only moves values, the number is passed as text of a type of its own and keeps all digits;
+//   - if it compares or computes, the number is passed as the nearest float64, and changed back if it
+//     is in the result. If two numbers of the document have the same nearest float64, or to_string
+//     would show it, the mapping fails.
 type mapping struct {
 	field    string
 	path     *jmespath.Expression
@@ -66,12 +66,12 @@ func (m *mapping) apply(doc json.RawMessage) (json.RawMessage, error) {
 	return text, nil
 }
 
-// numbers brings the numbers of a document into float64 and back.
+// numbers converts the numbers of a document to float64 and back.
 type numbers struct {
 	exactOnly bool
-	long      map[float64]json.Number // what stands for a number of more digits
-	short     map[float64]bool        // numbers that are themselves
-	clash     bool                    // two numbers have the same float64
+	long      map[float64]json.Number // numbers with more digits, by their nearest float64
+	short     map[float64]bool        // numbers that float64 represents exactly
+	clash     bool                    // two numbers have the same nearest float64
 }
 
 func (n *numbers) in(v any) any {
@@ -109,7 +109,7 @@ func (n *numbers) in(v any) any {
 	return v
 }
 
-// back does not change found, parts of which belong to the document and may occur twice.
+// back returns a copy, since parts of found belong to the document and may occur twice.
 func (n *numbers) back(found any) any {
 	switch v := found.(type) {
 	case map[string]any:
@@ -132,7 +132,7 @@ func (n *numbers) back(found any) any {
 	return found
 }
 
-// sameNumber reports whether a JSON number is a float64 with all its digits.
+// sameNumber reports whether a float64 represents a JSON number exactly.
 func sameNumber(text string, f float64) bool {
 	if strconv.FormatFloat(f, 'f', -1, 64) == text {
 		return true

@@ -13,7 +13,7 @@ import (
 
 var defaultAcceptTypes = []string{"image/*", "audio/*", "video/*", "application/pdf"}
 
-// acceptTypes returns the media types that become parts; nil when none does.
+// acceptTypes returns the media types that become parts; nil for none.
 func acceptTypes(m *v1.HTTPMultimodal) []string {
 	switch {
 	case m == nil || !m.Enabled:
@@ -24,7 +24,7 @@ func acceptTypes(m *v1.HTTPMultimodal) []string {
 	return m.AcceptTypes
 }
 
-// accepted reports whether a media type is one of the list; "image/*" is every image.
+// accepted reports whether the list includes a media type; "image/*" includes every image.
 func accepted(list []string, mediaType string) bool {
 	for _, t := range list {
 		t = strings.ToLower(strings.TrimSpace(t))
@@ -36,7 +36,7 @@ func accepted(list []string, mediaType string) bool {
 	return false
 }
 
-// acceptHeader is the Accept header of a tool that says nothing else.
+// acceptHeader returns the default Accept header of a tool.
 func acceptHeader(parts []string) string {
 	if len(parts) == 0 {
 		return "application/json, */*;q=0.8"
@@ -44,7 +44,7 @@ func acceptHeader(parts []string) string {
 	return strings.Join(parts, ", ") + ", application/json;q=0.9, */*;q=0.8"
 }
 
-// mediaTypeOf returns the media type of a body, by its header or else by its first bytes.
+// mediaTypeOf returns the media type of a body from its header, or else from its first bytes.
 func mediaTypeOf(header http.Header, body []byte) string {
 	named := header.Get("Content-Type")
 	if named == "application/json" {
@@ -57,7 +57,7 @@ func mediaTypeOf(header http.Header, body []byte) string {
 	return t
 }
 
-// part makes a part of a binary body, and the content that says what it is.
+// part returns a binary body as a part, and content that describes it.
 func part(mediaType string, body []byte) ([]v1.Part, []byte) {
 	kind := v1.PartDocument
 	switch family, _, _ := strings.Cut(mediaType, "/"); family {

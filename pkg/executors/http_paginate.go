@@ -19,12 +19,12 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// pages is spec.http.paginate made ready.
+// pages is the prepared spec.http.paginate.
 type pages struct {
 	spec               *v1.HTTPPaginate
-	items, cursor      *mapping // nil for the body itself, and for the Link header or a count
+	items, cursor      *mapping // items is nil for the body itself, cursor for Link headers and counts
 	param              string
-	query              []httpField // what the first request has in its query
+	query              []httpField // parameters of the first request
 	maxPages, maxItems int
 }
 
@@ -66,7 +66,7 @@ func (p *httpTool) preparePages(s *v1.HTTPPaginate) {
 	p.pages = g
 }
 
-// all reads the pages one after the other and makes one list of their items.
+// all reads the pages one by one and returns a list of their items.
 func (c *httpCall) all(ctx context.Context) (v1.Result, error) {
 	g := c.p.pages
 	first, seen := c.req.URL, map[string]bool{}
@@ -87,7 +87,7 @@ func (c *httpCall) all(ctx context.Context) (v1.Result, error) {
 		c.size += int64(len(c.answer))
 		next, err := c.next(first, n)
 		if err == nil && next != nil && seen[next.String()] {
-			if n == 0 { // some servers repeat the last cursor for ever
+			if n == 0 { // some servers repeat the last cursor forever
 				next = nil
 			} else {
 				err = errors.New("the next page was already read")
@@ -116,7 +116,7 @@ func (c *httpCall) all(ctx context.Context) (v1.Result, error) {
 	return res, nil
 }
 
-// items appends at most room items of the page to list. whole is false when it has more.
+// items appends at most room items of the page to list. whole is false if the page has more.
 func (c *httpCall) items(list *[]byte, room int) (n int, whole bool, err error) {
 	body := bytes.TrimSpace(bytes.TrimPrefix(c.answer, []byte("\ufeff")))
 	if len(body) == 0 {
@@ -128,7 +128,7 @@ func (c *httpCall) items(list *[]byte, room int) (n int, whole bool, err error) 
 	field := "the body of a page"
 	if m := c.p.pages.items; m != nil {
 		field = m.field
-		// The rules are those of the body, as for a mapping.
+		// The rules apply to the body, as for a mapping.
 		if body, err = m.apply(redact.JSON(body, c.p.spec.Redact)); err != nil {
 			return 0, false, err
 		}
@@ -161,7 +161,7 @@ func (c *httpCall) items(list *[]byte, room int) (n int, whole bool, err error) 
 	return n, true, nil
 }
 
-// next returns the address of the page after this one, which has n items; nil when this is the last.
+// next returns the address of the page after this one, which has n items; nil after the last page.
 func (c *httpCall) next(first *url.URL, n int) (*url.URL, error) {
 	g, u := c.p.pages, *c.req.URL
 	switch g.spec.Style {
@@ -213,8 +213,8 @@ func (c *httpCall) next(first *url.URL, n int) (*url.URL, error) {
 	return c.linked(first, value)
 }
 
-// linked returns the address that a server gives for the next page. It must be one of the same
-// origin: the next request carries the credentials of the first.
+// linked returns the address that a server gives for the next page. It must have the same
+// origin, since the next request carries the credentials of the first.
 func (c *httpCall) linked(first *url.URL, address string) (*url.URL, error) {
 	next, err := c.req.URL.Parse(address)
 	if err != nil {
@@ -233,7 +233,7 @@ func (c *httpCall) linked(first *url.URL, address string) (*url.URL, error) {
 	return next, nil
 }
 
-// follow makes the request for the next page: the same, but for the address.
+// follow makes the request for the next page, which differs only in its address.
 func (c *httpCall) follow(ctx context.Context, next *url.URL) {
 	req := c.req.Clone(httptrace.WithClientTrace(ctx, &c.trace))
 	req.URL = next
@@ -261,7 +261,7 @@ func nextLink(headers []string) string {
 	return ""
 }
 
-// setQuery sets one parameter of a query and leaves the others as they are written.
+// setQuery sets a parameter of a query and leaves the others unchanged.
 func setQuery(query, name, value string) string {
 	var kept []string
 	for pair := range strings.SplitSeq(query, "&") {

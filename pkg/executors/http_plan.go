@@ -15,35 +15,35 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// HTTPPlan is the request that a call would send. Variables stand in it as ${NAME},
-// whether they are set or not, so it can be made and shown where the secrets are not.
-// The address of the URL is shown with its variables put in, when they are set.
+// HTTPPlan is the request that a call would send. It shows variables as ${NAME}, set or not,
+// so it can be made and shown without access to secrets. Only the variables in the address
+// of the URL are replaced by their values if they are set.
 type HTTPPlan struct {
 	Method  string            `json:"method"`
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// Body is the JSON body, with what spec.redact and spec.http.redact name masked.
+	// Body is the JSON body, masked by spec.redact and spec.http.redact.
 	Body json.RawMessage `json:"body,omitempty"`
-	// Unset lists the variables that are not set and have no default: the call itself
+	// Unset lists the variables that are neither set nor have a default. The call itself
 	// would fail and name them.
 	Unset []string `json:"unset,omitempty"`
-	// Paginate says how the pages after this one are read.
+	// Paginate says how further pages are read.
 	Paginate *v1.HTTPPaginate `json:"paginate,omitempty"`
-	// RateLimit is what the request would wait for.
+	// RateLimit is the rate limit of the request.
 	RateLimit *v1.HTTPRateLimit `json:"rate_limit,omitempty"`
 
-	// The same with the places of variables, for Curl.
+	// The same with placeholders for variables, for Curl.
 	url     envText
 	headers []httpField
 	body    envText
-	names   []string // of the variables, by their number
+	names   []string // names of the variables, by number
 	basic   envText  // user:password
 	oauth   bool
 }
 
-// Plan returns what Execute would send, as an *[HTTPPlan]. It reaches nothing: an OAuth 2
-// token is shown as ${OAUTH2_TOKEN}. Its errors are those of Execute, but that a
-// variable which is not set is no error.
+// Plan returns what Execute would send, as an *[HTTPPlan]. It accesses no network: an OAuth 2
+// token is shown as ${OAUTH2_TOKEN}. Its errors are those of Execute, except that unset
+// variables are no error.
 func (h *HTTP) Plan(ctx context.Context, t *v1.Tool, args json.RawMessage) (any, error) {
 	p := h.prepared(t)
 	if len(p.violations) > 0 {
@@ -78,9 +78,9 @@ func (h *HTTP) Plan(ctx context.Context, t *v1.Tool, args json.RawMessage) (any,
 	return plan, nil
 }
 
-// masked is a draft as it may be shown: made of arguments in which what the rules name is
-// masked. Where such arguments cannot be drafted, as a mapping may compute with
-// them, their values are looked for in the draft instead.
+// masked returns the draft for display, made from redacted arguments. If these cannot be
+// drafted, for example because a mapping computes with them, their values are masked in the
+// draft instead.
 func (p *httpTool) masked(ctx context.Context, name string, d *draft, args json.RawMessage) *draft {
 	safe := redact.JSON(args, p.redact)
 	if len(p.redact) == 0 || bytes.Equal(safe, args) {
@@ -103,11 +103,11 @@ func (p *httpTool) masked(ctx context.Context, name string, d *draft, args json.
 	return &m
 }
 
-// oauthVariable is what the plan calls a token that only the call itself fetches.
+// oauthVariable is the name in the plan for a token that only the call itself fetches.
 const oauthVariable = "OAUTH2_TOKEN"
 
-// address looks the variables up, fills plan.names and plan.Unset, and returns the address
-// with the values that are known.
+// address looks up the variables, sets plan.names and plan.Unset, and returns the address
+// with the known values.
 func (p *httpTool) address(h *HTTP, plan *HTTPPlan, d *draft) envText {
 	values := make([]string, len(p.vars))
 	for i, v := range p.vars {
@@ -127,8 +127,8 @@ func (p *httpTool) address(h *HTTP, plan *HTTPPlan, d *draft) envText {
 	return envText(hideUser(text))
 }
 
-// shownBody is the body for Curl. What a rule names is masked; a variable beside it in
-// the same member of static_body is then shown by its name alone.
+// shownBody returns the redacted body for Curl. In a member of static_body with something
+// redacted, variables are shown only by name.
 func (p *httpTool) shownBody(d *draft, plan *HTTPPlan) envText {
 	var shown, whole map[string]json.RawMessage
 	if len(p.staticBody) == 0 || json.Unmarshal(plan.Body, &shown) != nil || json.Unmarshal(p.bodyOf(d, plan.references()), &whole) != nil {
@@ -157,7 +157,7 @@ func (p *HTTPPlan) header(name string, text envText) {
 	p.Headers[name] = p.readable(text)
 }
 
-// hideUser takes the user and password out of an address.
+// hideUser masks the user and password in an address.
 func hideUser(base string) string {
 	scheme, rest, ok := strings.Cut(base, "://")
 	if !ok {
@@ -173,10 +173,10 @@ func hideUser(base string) string {
 	return scheme + "://" + host + path
 }
 
-// readable puts ${NAME} in the places of variables.
+// readable replaces placeholders by ${NAME}.
 func (p *HTTPPlan) readable(text envText) string { return text.fill(p.references(), asIs) }
 
-// references are the variables as they are shown.
+// references returns the variables as ${NAME}.
 func (p *HTTPPlan) references() []string {
 	refs := make([]string, len(p.names))
 	for i, n := range p.names {
@@ -185,8 +185,8 @@ func (p *HTTPPlan) references() []string {
 	return refs
 }
 
-// shell quotes a text for a POSIX shell, with the variables outside the single quotes
-// so that the shell puts their values in.
+// shell quotes a text for a POSIX shell, with the variables outside of the single quotes
+// so that the shell expands them.
 func (p *HTTPPlan) shell(text envText) string {
 	refs := make([]string, len(p.names))
 	for i, n := range p.names {
@@ -196,8 +196,8 @@ func (p *HTTPPlan) shell(text envText) string {
 	return "'" + quoted.fill(refs, asIs) + "'"
 }
 
-// Curl returns the request as a curl command for a POSIX shell, on several lines.
-// Variables stand in it as "$NAME", for the shell to fill in.
+// Curl returns the request as a curl command of several lines for a POSIX shell, which
+// expands the variables.
 func (p *HTTPPlan) Curl() string {
 	var b bytes.Buffer
 	b.WriteString("curl --globoff")

@@ -18,8 +18,8 @@ import (
 	"toolctl.dev/toolctl/internal/template"
 )
 
-// httpTool is a tool made ready: all that does not depend on a call. It must not
-// point to the tool, whose end is what frees it.
+// httpTool is a prepared tool: everything that does not depend on a call. It must not
+// point to the tool, or the cache would keep the tool alive.
 type httpTool struct {
 	spec       *v1.HTTPSpec
 	violations []v1.Violation
@@ -27,20 +27,20 @@ type httpTool struct {
 	method string
 	vars   []envVar
 
-	base    envText        // the URL up to its path
-	shown   string         // the URL for effects: as the manifest has it, without user and query
-	rest    envText        // its path and query, when they hold no template
-	restTpl *template.Text // the same when they do
+	base    envText        // the URL before its path
+	shown   string         // the URL for effects: as in the manifest, without user and query
+	rest    envText        // path and query without a template
+	restTpl *template.Text // path and query with a template; nil for none
 	used    map[string]bool
-	inPath  []string // arguments that the path cannot do without, with omit_empty
+	inPath  []string // arguments that the path requires, with omit_empty
 
 	headers     []httpField // later ones win
 	staticQuery []httpField
-	staticBody  []httpField // their texts are JSON
+	staticBody  []httpField // the texts are JSON
 	bodyMapping *mapping
-	hasBody     bool // what is left of the arguments is the body
-	passes      bool // the arguments are the body as they are
-	bodiless    bool // without arguments that are left there is no body
+	hasBody     bool // the remaining arguments are the body
+	passes      bool // the arguments are the body, unchanged
+	bodiless    bool // there is no body unless arguments remain
 
 	resultMapping *mapping
 	maxBytes      int64
@@ -50,15 +50,15 @@ type httpTool struct {
 	rate          *rate    // nil for a tool without spec.http.rate_limit
 	auth          httpAuth
 
-	timeout   time.Duration // of an attempt; 0 means none of its own
+	timeout   time.Duration // of an attempt; 0 for none
 	attempts  int
 	delay     time.Duration
 	maxDelay  time.Duration
 	retryOn   []int
-	repeats   bool // a request may be sent again after it may have had an effect
+	repeats   bool // a request may be repeated even if it may have had an effect
 	client    atomic.Pointer[http.Client]
 	redirects []string
-	uses      []use // of arguments
+	uses      []use // fields that use arguments
 }
 
 // httpField is a header, a parameter of the query or a member of the body.
@@ -78,7 +78,7 @@ const (
 
 var defaultRetryOn = []int{429, 500, 502, 503, 504}
 
-// prepared returns the tool made ready, as long as the tool lives.
+// prepared returns the prepared tool, which is cached as long as the tool lives.
 func (h *HTTP) prepared(t *v1.Tool) *httpTool {
 	prepare := func() *httpTool {
 		p := prepareHTTP(t, h.env)
@@ -88,7 +88,7 @@ func (h *HTTP) prepared(t *v1.Tool) *httpTool {
 	if p := h.tools.of(t, prepare); p.spec == t.Spec.HTTP {
 		return p
 	}
-	return prepare() // the tool was changed
+	return prepare() // the tool has changed
 }
 
 func (p *httpTool) violation(path, expected, got, msg string) {
@@ -135,8 +135,8 @@ func prepareHTTP(t *v1.Tool, env envref.Env) *httpTool {
 	return p
 }
 
-// prepareURL splits the URL where its path or query starts. Arguments may stand only
-// after that place, so none can change where a request goes.
+// prepareURL splits the URL where its path or query starts. Arguments may appear only
+// after that place, so that none can change the target host of a request.
 func (p *httpTool) prepareURL(raw string) {
 	const path = "/spec/http/url"
 	s := p.text(path, raw, true)
@@ -144,7 +144,7 @@ func (p *httpTool) prepareURL(raw string) {
 		return
 	}
 	p.base, p.rest = s.cut("/?#")
-	if after, ok := strings.CutPrefix(string(p.rest), "//"); ok { // those after the scheme
+	if after, ok := strings.CutPrefix(string(p.rest), "//"); ok { // the slashes after the scheme
 		host, rest := envText(after).cut("/?#")
 		p.base, p.rest = p.base+"//"+host, rest
 	}
@@ -155,8 +155,8 @@ func (p *httpTool) prepareURL(raw string) {
 			"arguments may appear only in the path and query of the URL, not in its scheme, user, host or port")
 		return
 	}
-	// The address itself is no secret; a password in it is, and is masked apart. Its variables
-	// are the first ones, since the URL is what is read first.
+	// The address itself is not secret; a password in it is masked separately. Its variables
+	// are the first ones, since the URL is read first.
 	for i := range strings.Count(string(p.base), mark) / 2 {
 		p.vars[i].secret = false
 	}
@@ -178,7 +178,7 @@ func (p *httpTool) prepareURL(raw string) {
 			if before, err := template.ParseText("spec.http.url", string(inPath), template.Options{}); err == nil {
 				p.inPath = before.Needed()
 			} else {
-				p.inPath = p.restTpl.Needed() // an action goes from the path into the query
+				p.inPath = p.restTpl.Needed() // an action spans the path and the query
 			}
 			p.uses[len(p.uses)-1].needed = p.inPath
 		}
@@ -320,7 +320,7 @@ func milliseconds(ms int) time.Duration {
 	return time.Duration(min(int64(ms), int64(most/time.Millisecond))) * time.Millisecond
 }
 
-// isToken reports whether s is a token (RFC 9110, section 5.6.2), as header names are.
+// isToken reports whether s is a token, as header names are (RFC 9110, section 5.6.2).
 func isToken(s string) bool {
 	for _, c := range []byte(s) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
@@ -330,7 +330,7 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// isHeaderValue reports whether s holds no control character but the tab (RFC 9110, section 5.5).
+// isHeaderValue reports whether s contains no control character except tab (RFC 9110, section 5.5).
 func isHeaderValue(s string) bool {
 	for _, c := range []byte(s) {
 		if c < ' ' && c != '\t' || c == 0x7f {
@@ -340,7 +340,7 @@ func isHeaderValue(s string) bool {
 	return true
 }
 
-// quoted quotes a text for a message, cut to a readable length.
+// quoted quotes a text for a message, truncated to a readable length.
 func quoted(s string) string {
 	return strconv.Quote(clip.Bytes(s, 80))
 }

@@ -10,23 +10,23 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// rate holds the requests of one tool to spec.http.rate_limit: in no time of the length per are
-// more sent than sent has places.
+// rate enforces spec.http.rate_limit for a tool: in any interval of length per, at most
+// len(sent) requests are sent.
 type rate struct {
 	spec v1.HTTPRateLimit
 	per  time.Duration
-	turn chan struct{} // held by the one that waits for a place; the others wait for it, in order
+	turn chan struct{} // held by the request that is next; the others wait for it in order
 	sent []time.Time   // when the last requests were sent, the oldest at next
 	next int
 }
 
 var periods = map[string]time.Duration{"second": time.Second, "minute": time.Minute, "hour": time.Hour}
 
-// maxRates is how many tools are remembered before those that sent nothing lately are forgotten.
+// maxRates is the number of tools from which on idle ones are forgotten.
 const maxRates = 1024
 
-// rateOf returns the rate of a tool, by its name: a reload that does not change the limit
-// does not start anew.
+// rateOf returns the rate of a tool, by its name, so that a reload without a change of the limit
+// does not reset it.
 func (h *HTTP) rateOf(t *v1.Tool) *rate {
 	if t.Spec.HTTP == nil || t.Spec.HTTP.RateLimit == nil {
 		return nil
@@ -50,7 +50,7 @@ func (h *HTTP) rateOf(t *v1.Tool) *rate {
 	return r
 }
 
-// idle reports whether nothing was sent for the length of per, and nothing waits.
+// idle reports whether no request was sent in the last interval, and none is waiting.
 func (r *rate) idle() bool {
 	select {
 	case r.turn <- struct{}{}:
@@ -64,7 +64,7 @@ func (r *rate) idle() bool {
 
 var errRateTooLate = errors.New("the next request may be sent only after the deadline of the call")
 
-// wait returns when a request may be sent, or an error when ctx ends or would end before.
+// wait returns when a request may be sent, or an error if ctx ends before.
 func (r *rate) wait(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
@@ -92,7 +92,7 @@ func (r *rate) wait(ctx context.Context) error {
 	return nil
 }
 
-// turn waits until the rate of the tool lets the next request be sent.
+// turn waits until the rate limit of the tool allows the next request.
 func (c *httpCall) turn(ctx context.Context) error {
 	if c.p.rate == nil {
 		return nil

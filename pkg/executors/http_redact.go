@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// secrets are the values of one call that must show nowhere: what came from the
-// environment, and tokens that were fetched with it.
+// secrets are the values of a call that must not appear in any output: those from the
+// environment, and tokens that were fetched with them.
 type secrets struct{ masks *redact.Masker }
 
 func (s *secrets) add(values ...string) {
@@ -21,19 +21,19 @@ func (s *secrets) add(values ...string) {
 	s.masks.Add(values...)
 }
 
-// text masks the secrets in a text, in the forms in which servers and libraries repeat them.
+// text masks the secrets in a text, also in the encodings in which servers and libraries repeat them.
 func (s *secrets) text(t string) string { return s.masks.Values(t) }
 
 // json masks the secrets in a JSON document, which stays JSON.
 func (s *secrets) json(raw json.RawMessage) json.RawMessage { return s.masks.JSON(raw) }
 
-// inner is a text as it stands within a JSON string.
+// inner returns a text as the inside of a JSON string.
 func inner(s string) string {
 	text := jsontext.Quote(s)
 	return string(text[1 : len(text)-1])
 }
 
-// scalarEnd returns where the string, number or name that starts at i ends; i when none does.
+// scalarEnd returns the end of the string, number or literal that starts at i; i for none.
 func scalarEnd(raw []byte, i int) int {
 	if raw[i] != '"' {
 		for i < len(raw) && strings.IndexByte("{}[]:,\" \t\r\n", raw[i]) < 0 {
@@ -44,21 +44,21 @@ func scalarEnd(raw []byte, i int) int {
 	return jsontext.SkipString(raw, i)
 }
 
-// arguments adds the values of arguments that the rules name: they may show
-// in the URL and in what a server says about it.
+// arguments adds the values of redacted arguments, which may appear in the URL and in
+// error responses about it.
 func (s *secrets) arguments(raw json.RawMessage, rules []string) {
 	s.add(redact.Covered(raw, rules)...)
 }
 
-// foreign makes a body that a server sent with an error fit to be shown: what the
-// rules cover and all secrets masked, control characters gone, at most limit bytes.
+// foreign prepares the body of an error response for display: it masks secrets and what the
+// rules cover, removes control characters, and truncates it to limit bytes.
 func (s *secrets) foreign(body []byte, rules []string, limit int) string {
 	body = bytes.TrimSpace(bytes.ToValidUTF8(body, []byte("\uFFFD")))
 	switch {
 	case json.Valid(body):
 		body = redact.JSON(s.json(body), rules)
 	case mentions(body, rules):
-		// It cannot be told what in it belongs to the name.
+		// There is no telling which part of the text belongs to the name.
 		return redact.Mask
 	}
 	text := s.text(string(body))

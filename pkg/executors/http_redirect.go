@@ -10,19 +10,19 @@ import (
 
 const maxRedirects = 10
 
-// redirectError says that a redirect is not followed.
+// redirectError says that a redirect is refused.
 type redirectError struct{ message string }
 
 func (e *redirectError) Error() string { return e.message }
 
-// harmless are the headers that go along to another host. A list of what may, and not of
-// what may not: a manifest can put a credential into any header.
+// harmless are the headers that are sent to another host. It is a list of allowed headers, since a
+// manifest can put credentials into any header.
 var harmless = []string{"Accept", "Accept-Language", "Content-Type", "User-Agent"}
 
 // checkRedirect is the CheckRedirect of the tool's [http.Client]: next is about to be sent.
 func (p *httpTool) checkRedirect(next *http.Request, via []*http.Request) error {
 	first, last := via[0].URL, via[len(via)-1].URL
-	// net/http would tell the next host the whole URL, secrets in its query included.
+	// net/http would send the whole URL to the next host, including secrets in its query.
 	next.Header.Del("Referer")
 	next.URL.User = nil
 	switch {
@@ -52,8 +52,8 @@ func (p *httpTool) checkRedirect(next *http.Request, via []*http.Request) error 
 	return nil
 }
 
-// sameHost reports whether two URLs lead to one host and port; http and https on
-// their own ports are one, so that a redirect to https is no change of host.
+// sameHost reports whether two URLs have the same host and port. The default ports of http and
+// https count as the same, so that a redirect to https does not change the host.
 func sameHost(a, b *url.URL) bool {
 	if !strings.EqualFold(a.Hostname(), b.Hostname()) {
 		return false

@@ -16,16 +16,16 @@ import (
 	"toolctl.dev/toolctl/internal/template"
 )
 
-// draft is a request whose variables have no values yet. Building one reaches nothing.
+// draft is a request whose variables have no values yet. Building one accesses nothing.
 type draft struct {
 	base, rest envText // the URL
 	headers    []httpField
 	hasBody    bool
-	body       json.RawMessage            // what the arguments make of the body
-	members    map[string]json.RawMessage // the same as members, when the manifest has some of its own
+	body       json.RawMessage            // the body from the arguments
+	members    map[string]json.RawMessage // its members, if the manifest adds some
 }
 
-// draft builds the request of one call. Its errors are about the arguments.
+// draft builds the request of a call. Its errors are about the arguments.
 func (p *httpTool) draft(ctx context.Context, name string, raw json.RawMessage) (*draft, error) {
 	d := &draft{base: p.base, rest: p.rest, hasBody: p.hasBody || len(p.staticBody) > 0}
 	var args map[string]json.RawMessage
@@ -75,7 +75,7 @@ func notAnObject(name string, raw json.RawMessage) error {
 		Message: "the arguments must be a JSON object, got " + v1.JSONKind(raw)}})
 }
 
-// draftTemplates renders the URL and the headers. Both see all arguments.
+// draftTemplates renders the URL and the headers with all arguments.
 func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, args map[string]json.RawMessage) error {
 	var values map[string]any
 	render := func(tpl *template.Text) (envText, error) {
@@ -134,7 +134,7 @@ func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, ar
 	return nil
 }
 
-// fillEmpty gives templates an empty value of each argument that is not there, with omit_empty.
+// fillEmpty adds an empty value for each missing argument, with omit_empty.
 func (p *httpTool) fillEmpty(values map[string]any, args map[string]json.RawMessage) {
 	if !p.spec.OmitEmpty {
 		return
@@ -146,9 +146,9 @@ func (p *httpTool) fillEmpty(values map[string]any, args map[string]json.RawMess
 	}
 }
 
-// escapeURL makes a value safe at any place in a path or a query: all but the
-// unreserved characters (RFC 3986, section 2.3) is percent-encoded. In a path an
-// empty value would name another resource (DELETE /users/ for /users/{{.id}}).
+// escapeURL makes a value safe anywhere in a path or a query: it percent-encodes all but
+// the unreserved characters (RFC 3986, section 2.3). In a path, an empty value would
+// name another resource (DELETE /users/ for /users/{{.id}}).
 func escapeURL(out []byte, value string) (string, error) {
 	if value == "" && bytes.IndexByte(out, '?') < 0 {
 		return "", errEmptyInPath
@@ -178,8 +178,8 @@ func percentEncode(s string) string {
 	return s
 }
 
-// climbs refuses a path that leads out of the manifest's: servers and proxies
-// resolve "..", encoded slashes and backslashes before they look.
+// climbs refuses path segments "." and "..": servers and proxies resolve them, and also
+// encoded slashes and backslashes, so that they would lead to another path.
 func climbs(rest string) *v1.Violation {
 	path, _, _ := strings.Cut(rest, "?")
 	for segment := range strings.SplitSeq(path, "/") {
@@ -197,7 +197,7 @@ func climbs(rest string) *v1.Violation {
 	return nil
 }
 
-// headerValue is the escaping of a header: there is none, so what would need it is refused.
+// headerValue is the escape function for headers, which have no escaping: it refuses control characters.
 func headerValue(_ []byte, value string) (string, error) {
 	if !isHeaderValue(value) {
 		return "", errors.New("a header value cannot contain a line break or another control character")
@@ -205,8 +205,8 @@ func headerValue(_ []byte, value string) (string, error) {
 	return value, nil
 }
 
-// draftQuery appends arguments and static values to the query. A name that stands
-// in the URL or in static_query is the manifest's: the model's value is left out.
+// draftQuery appends arguments and static values to the query. Names in the URL or in
+// static_query belong to the manifest, so arguments of these names are left out.
 func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names []string) {
 	if len(names) == 0 && len(p.staticQuery) == 0 && p.pages == nil {
 		return
@@ -257,7 +257,7 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 	}
 	if p.pages != nil {
 		for _, f := range p.pages.query {
-			if !taken[f.name] { // an argument of the same name says where to begin
+			if !taken[f.name] { // an argument of the same name sets the first page
 				add(f.name, f.text)
 			}
 		}
@@ -270,7 +270,7 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 	}
 }
 
-// queryStyle is how a list or an object stands in the query; "" is the default.
+// queryStyle returns the style of an argument in the query; "" is the default.
 func (p *httpTool) queryStyle(name string) string {
 	if p.spec.Request == nil {
 		return ""
@@ -279,8 +279,8 @@ func (p *httpTool) queryStyle(name string) string {
 }
 
 // queryValues returns the texts of an argument in a query: a scalar as text with
-// every digit, a list one value an item (form style with explode, as OpenAPI has
-// it by default), an object as JSON; null and what is absent is nothing.
+// all its digits, a list as one value per item (form style with explode, the default
+// of OpenAPI), an object as JSON, and nothing for null or a missing argument.
 func queryValues(raw json.RawMessage) (all []string) {
 	switch v1.JSONKind(raw) {
 	case "nothing", "null":
@@ -301,8 +301,8 @@ func queryValues(raw json.RawMessage) (all []string) {
 	return []string{string(raw)}
 }
 
-// draftBody makes the JSON body: what is left of the arguments, by way of the
-// mapping if there is one, with the static members over it.
+// draftBody makes the JSON body from the remaining arguments, through the mapping if
+// there is one. Static members override members of the same name.
 func (p *httpTool) draftBody(name string, d *draft, args map[string]json.RawMessage, left []string) error {
 	members := make(map[string]json.RawMessage, len(left)+len(p.staticBody))
 	for _, arg := range left {
@@ -336,7 +336,7 @@ func (p *httpTool) draftBody(name string, d *draft, args map[string]json.RawMess
 	return nil
 }
 
-// bodyOf is the body of a draft, with the members that the manifest sets.
+// bodyOf returns the body of a draft with the static members.
 func (p *httpTool) bodyOf(d *draft, values []string) json.RawMessage {
 	if len(p.staticBody) == 0 {
 		if d.members != nil {
@@ -352,7 +352,7 @@ func (p *httpTool) bodyOf(d *draft, values []string) json.RawMessage {
 	return object(members)
 }
 
-// object writes a JSON object with its members in the order of their names.
+// object returns a JSON object with its members sorted by name.
 func object(members map[string]json.RawMessage) json.RawMessage {
 	b := []byte{'{'}
 	for i, name := range slices.Sorted(maps.Keys(members)) {

@@ -30,7 +30,7 @@ func (e tooLargeError) Error() string {
 	return fmt.Sprintf("the response is larger than %d bytes (spec.http.response.max_bytes)", e.limit)
 }
 
-// readBody reads a body of at most limit bytes, counted after decompression.
+// readBody reads a body of at most limit bytes after decompression.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit && resp.Request.Method != http.MethodHead && resp.StatusCode/100 == 2 {
 		return nil, tooLargeError{limit: limit}
@@ -47,7 +47,7 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// kept counts what is read of a body in the memory budget.
+// kept adds the bytes that are read of a body to the memory budget.
 type kept struct {
 	io.Reader
 	ctx context.Context //nolint:containedctx // it lives as long as one read of a body
@@ -61,13 +61,13 @@ func (k kept) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// content makes the result of a body.
+// content returns the result for a body.
 //
 //   - An empty body is null.
-//   - A media type that multimodal accepts is a part.
-//   - JSON is as it came, whatever its media type says.
-//   - Text is {"result": text}. What is not UTF-8 in a text or in JSON becomes U+FFFD.
-//   - Anything else is a part.
+//   - A body of a media type that multimodal accepts is a part.
+//   - JSON stays unchanged, regardless of its media type.
+//   - Text is {"result": text}. Invalid UTF-8 in text or JSON becomes U+FFFD.
+//   - Any other body is a part.
 func (p *httpTool) content(ctx context.Context, header http.Header, body []byte, s *secrets) (json.RawMessage, []v1.Part, error) {
 	if len(body) == 0 {
 		return json.RawMessage("null"), nil, nil
@@ -90,9 +90,9 @@ func (p *httpTool) content(ctx context.Context, header http.Header, body []byte,
 	return found, nil, err
 }
 
-// mapped applies the body_mapping of the response. The rules of redact are those of the body,
-// whose members a mapping moves and renames; without one the registry masks the
-// content, after it validated the result. A text in which a mapping finds nothing stays as it is.
+// mapped applies the body_mapping of the response. The redact rules name members of the body, which a
+// mapping moves and renames, so they apply before it. Without a mapping, the registry masks the
+// content after it has validated the result.
 func (p *httpTool) mapped(ctx context.Context, content json.RawMessage) (json.RawMessage, error) {
 	if p.resultMapping == nil {
 		return content, nil
@@ -103,8 +103,8 @@ func (p *httpTool) mapped(ctx context.Context, content json.RawMessage) (json.Ra
 	return p.resultMapping.apply(redact.JSON(content, p.spec.Redact))
 }
 
-// textOrJSON returns a body as JSON: one that is JSON as it is, one that is text as the
-// member result, and nothing for one that is neither.
+// textOrJSON returns a body as JSON: JSON unchanged, text as the member result, and nothing for
+// other bodies.
 func textOrJSON(mediaType string, body []byte) (content json.RawMessage, isJSON, isText bool) {
 	if plain := bytes.TrimPrefix(body, []byte("\ufeff")); jsontext.Valid(plain) {
 		if !utf8.Valid(plain) {
@@ -123,10 +123,10 @@ func textOrJSON(mediaType string, body []byte) (content json.RawMessage, isJSON,
 	return fmt.Appendf(nil, `{"result":%s}`, jsontext.Quote(string(valid))), false, true
 }
 
-// maxErrorBody is how much of the body of a failure is shown, in bytes.
+// maxErrorBody limits the part of an error response that is shown, in bytes.
 const maxErrorBody = 2 << 10
 
-// failure describes an answer that is not a success: its status, and what the body says.
+// failure describes an unsuccessful response by its status and body.
 func (p *httpTool) failure(status string, header http.Header, body []byte, s *secrets) string {
 	text := "HTTP " + status
 	if shown := problem(header, body, p.redact, s); shown != "" {
@@ -138,8 +138,8 @@ func (p *httpTool) failure(status string, header http.Header, body []byte, s *se
 	return text
 }
 
-// problem shows problem details (RFC 9457) as a sentence, with their other members
-// after it; "" when the body is none.
+// problem returns problem details (RFC 9457) as a sentence, followed by their other members;
+// "" for other bodies.
 func problem(header http.Header, body []byte, rules []string, s *secrets) string {
 	var members map[string]json.RawMessage
 	if mediaTypeOf(header, body) != "application/problem+json" || json.Unmarshal(redact.JSON(body, rules), &members) != nil {

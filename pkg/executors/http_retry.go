@@ -25,7 +25,7 @@ import (
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
-// httpCall is one call on its way: a request, its attempts and what came of them.
+// httpCall is a running call: its request, attempts and response.
 type httpCall struct {
 	h       *HTTP
 	tool    *v1.Tool
@@ -33,8 +33,8 @@ type httpCall struct {
 	args    json.RawMessage
 	draft   *draft
 	secrets secrets
-	masks   *secrets // the secrets and masked arguments; made by hidden
-	base    string   // the address of the URL, its variables put in
+	masks   *secrets // the secrets and redacted arguments; set by hidden
+	base    string   // the address of the URL with the values of its variables
 
 	req    *http.Request
 	trace  httptrace.ClientTrace
@@ -42,23 +42,23 @@ type httpCall struct {
 	source *tokenSource // nil without OAuth 2
 
 	attempts  int
-	connected bool // the current attempt got a connection: the request may have been sent
-	reached   bool // an attempt got a connection
-	code      int  // the status of the last answer; 0 for none
+	connected bool // the current attempt has a connection: the request may have been sent
+	reached   bool // an attempt had a connection
+	code      int  // status of the last response; 0 for none
 	handled   bool // the body of the current attempt was read
-	renewed   bool // a token was refused once; a second refusal stands
+	renewed   bool // a token was refused once; a second refusal is final
 	stale     bool // the token of the last attempt was refused
 	wait      time.Duration
-	outOfTime time.Duration // the wait that was asked for and would have passed the deadline
-	status    string        // of an answer that is not a success
+	outOfTime time.Duration // a wait that would have passed the deadline
+	status    string        // of an unsuccessful response
 	answer    []byte
 	header    http.Header
 
-	page int   // the number of the page that is read, from 1; 0 without spec.http.paginate
-	size int64 // bytes of the pages before it
+	page int   // number of the current page, from 1; 0 without spec.http.paginate
+	size int64 // size of the pages before it, in bytes
 }
 
-// run sends the request, and those for the pages that follow, and makes the result.
+// run sends the request, and those for further pages, and makes the result.
 func (c *httpCall) run(ctx context.Context) (v1.Result, error) {
 	if c.p.pages != nil {
 		return c.all(ctx)
@@ -74,7 +74,7 @@ func (c *httpCall) run(ctx context.Context) (v1.Result, error) {
 	return v1.Result{Status: v1.StatusComplete, Content: content, Parts: parts, Attempts: c.attempts}, nil
 }
 
-// send sends one request and reads the answer. Of an answer that is not a success the status of the result is returned, too.
+// send sends a request and reads the response. For an unsuccessful response it also returns the status of the result.
 func (c *httpCall) send(ctx context.Context) (status string, err error) {
 	if err := c.turn(ctx); err != nil {
 		return "", err
@@ -100,7 +100,7 @@ func (c *httpCall) send(ctx context.Context) (status string, err error) {
 		}
 		return "", nil
 	}
-	if errors.Is(ctx.Err(), context.Canceled) { // the caller went away while the answer was read
+	if errors.Is(ctx.Err(), context.Canceled) { // the call was cancelled while the response was read
 		return "", c.describe(ctx, ctx.Err())
 	}
 	msg := fmt.Sprintf("%s (%s %s)", c.p.failure(c.status, c.header, c.answer, c.hidden()), c.p.method, c.shownURL(ctx))
@@ -128,8 +128,8 @@ func (c *httpCall) begin(retryablehttp.Logger, *http.Request, int) {
 	c.status, c.answer, c.header, c.code = "", nil, nil, 0
 }
 
-// read reads the body of the last answer. It runs within the attempt, so that a body
-// that breaks off can be asked for again.
+// read reads the body of a response. It runs within the attempt, so that a request whose
+// body breaks off can be retried.
 func (c *httpCall) read(resp *http.Response) error {
 	defer resp.Body.Close()
 	c.handled = true
@@ -142,13 +142,13 @@ func (c *httpCall) read(resp *http.Response) error {
 	if resp.StatusCode/100 == 2 {
 		return err
 	}
-	// The status is what matters; the body is shown as far as it came.
+	// The status is the error; the body is shown as far as it was received.
 	c.status = resp.Status
 	return nil
 }
 
-// again says whether another attempt is made, and sets how long to wait for it. It is
-// asked after the headers and, when it said no, again after the body.
+// again decides whether to make another attempt, and sets the wait before it. It is called
+// after the headers and, if it returned false, again after the body.
 func (c *httpCall) again(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if c.handled && err == nil || ctx.Err() != nil && err != nil || c.attempts >= c.p.attempts {
 		return false, nil //nolint:nilerr // an error here would replace that of the attempt
@@ -162,7 +162,7 @@ func (c *httpCall) again(ctx context.Context, resp *http.Response, err error) (b
 		reason = c.hidden().text(withoutURL(err).Error())
 		c.wait = c.backoff()
 	case resp.StatusCode == http.StatusUnauthorized && c.source != nil && !c.renewed:
-		// Nothing was done with a token that was not taken; one more recent may be.
+		// A request with a refused token had no effect; a newer token may be accepted.
 		c.renewed, c.stale, c.wait, reason = true, true, 0, resp.Status
 	case slices.Contains(c.p.retryOn, resp.StatusCode) && c.p.repeats:
 		c.wait, reason = c.backoff(), resp.Status
@@ -172,7 +172,7 @@ func (c *httpCall) again(ctx context.Context, resp *http.Response, err error) (b
 	default:
 		return false, nil
 	}
-	if errors.Is(ctx.Err(), context.Canceled) { // the caller went away before the next attempt
+	if errors.Is(ctx.Err(), context.Canceled) { // the call was cancelled before the next attempt
 		return false, ctx.Err()
 	}
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Add(c.wait).Before(deadline) {
@@ -186,8 +186,8 @@ func (c *httpCall) again(ctx context.Context, resp *http.Response, err error) (b
 	return true, nil
 }
 
-// repeatable reports whether a request that ended in err may be sent again: when it
-// never reached the server, and else when a second time does no harm.
+// repeatable reports whether a request that failed with err may be sent again: if it never
+// reached the server, or if repeating it is safe.
 func (c *httpCall) repeatable(err error) bool {
 	var (
 		refused  *netaddr.PrivateError
@@ -196,13 +196,13 @@ func (c *httpCall) repeatable(err error) bool {
 	)
 	switch {
 	case errors.As(err, &refused), errors.As(err, &redirect), errors.As(err, &cert), isTooLarge(err), errors.Is(err, budget.ErrKept):
-		return false // it would end like this again
+		return false // it would fail in the same way again
 	}
 	return !c.connected || c.p.repeats
 }
 
-// backoff doubles the delay with each attempt, up to the longest, and takes off up to
-// half of it at random, so that clients that failed together do not return together.
+// backoff doubles the delay with each attempt up to the maximum, and subtracts up to half of
+// it at random, so that clients that failed together do not retry together.
 func (c *httpCall) backoff() time.Duration {
 	d := c.p.delay
 	for range c.attempts - 1 {
@@ -229,7 +229,7 @@ func retryAfter(value string, now time.Time) (time.Duration, bool) {
 	return max(0, at.Sub(now)), true
 }
 
-// reauthorize sets the token of a further attempt: the last may have run out, or was refused.
+// reauthorize sets the token of a further attempt, since the last one may have expired or was refused.
 func (c *httpCall) reauthorize(req *http.Request) error {
 	if c.stale {
 		c.stale = false
@@ -291,8 +291,8 @@ func (c *httpCall) tries() string {
 	return fmt.Sprintf(" (%d attempts)", c.attempts)
 }
 
-// fail makes the error of the call. A cause that holds a secret, such as a host's answer
-// in an error of a library, is left out: it could be printed by itself.
+// fail returns the error of the call. A cause that contains a secret, such as a response quoted
+// in an error of a library, is left out, since it could be printed by itself.
 func (c *httpCall) fail(phase, message string, cause error) error {
 	if cause != nil && c.hidden().text(cause.Error()) != cause.Error() {
 		cause = nil
@@ -303,7 +303,7 @@ func (c *httpCall) fail(phase, message string, cause error) error {
 	return &v1.ExecutionError{Tool: c.tool.Metadata.Name, Phase: phase, Message: c.hidden().text(message), Cause: cause}
 }
 
-// withoutURL takes off what net/http puts around an error: the method, and the whole URL.
+// withoutURL removes the method and the URL that net/http adds to errors.
 func withoutURL(err error) error {
 	var wrapped *url.Error
 	for errors.As(err, &wrapped) {

@@ -11,17 +11,17 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// pair is a parameter of the query, both of whose texts are percent-encoded.
+// pair is a parameter of the query, with name and value percent-encoded.
 type pair struct{ name, value string }
 
 // separators of the styles that put a list or an object into one parameter (OpenAPI 3.1.1, section 4.8.12.4).
 var separators = map[string]string{v1.StyleComma: ",", v1.StyleSpace: "%20", v1.StylePipe: "%7C"}
 
-// maxBrackets is how deep a deep_object goes. What is deeper stands as JSON: OpenAPI says nothing of it, and servers
-// stop there as well.
+// maxBrackets limits the depth of a deep_object. Deeper values are written as JSON: OpenAPI does not define them,
+// and servers have similar limits.
 const maxBrackets = 5
 
-// styled returns the parameters that an argument becomes.
+// styled returns the query parameters for an argument.
 func styled(name string, raw json.RawMessage, style string) []pair {
 	kind := v1.JSONKind(raw)
 	separator := separators[style]
@@ -77,11 +77,11 @@ func membersOf(object json.RawMessage) (all []*member) {
 	return all
 }
 
-// emptied stands in a text for a value that is empty, where omit_empty leaves out what it stands in. No
-// argument can bring it: in a URL it would be percent-encoded, and a header cannot hold it.
+// emptied marks an empty value in a rendered text, so that omit_empty can leave out what contains it. It
+// never comes from an argument: in a URL it is percent-encoded, and headers cannot contain it.
 const emptied = "\x00"
 
-// marking is an escaping of templates that puts the mark in the place of an empty value.
+// marking wraps an escape function so that empty values become the mark.
 func marking(escape func([]byte, string) (string, error)) func([]byte, string) (string, error) {
 	return func(out []byte, value string) (string, error) {
 		s, err := escape(out, value)
@@ -92,7 +92,7 @@ func marking(escape func([]byte, string) (string, error)) func([]byte, string) (
 	}
 }
 
-// withoutEmpty leaves the parameters out of a rendered path and query whose value is empty.
+// withoutEmpty removes the parameters with empty values from a rendered path and query.
 func withoutEmpty(rest string) string {
 	path, query, has := strings.Cut(rest, "?")
 	left := slices.DeleteFunc(strings.Split(query, "&"), func(pair string) bool {
@@ -105,8 +105,8 @@ func withoutEmpty(rest string) string {
 	return path + "?" + strings.Join(left, "&")
 }
 
-// foundSomething leaves those members out of a body that a mapping made null, because it found nothing. A
-// null that the arguments hold is a value: with one of them nothing is left out (RFC 7396 removes by null).
+// foundSomething removes the members of a body that are null because the mapping found nothing. A null in the
+// arguments is a value (RFC 7396 removes by null), so with one of these nothing is removed.
 func foundSomething(mapped json.RawMessage, args map[string]json.RawMessage) json.RawMessage {
 	if v1.JSONKind(mapped) != "object" {
 		return mapped
@@ -137,7 +137,7 @@ func holdsNull(raw json.RawMessage) bool {
 	}
 }
 
-// isEmptyObject reports whether the arguments are none.
+// isEmptyObject reports whether there are no arguments.
 func isEmptyObject(raw json.RawMessage) bool {
 	inside, ok := bytes.CutPrefix(bytes.TrimSpace(raw), []byte("{"))
 	return !ok && len(inside) == 0 || ok && string(bytes.TrimSpace(inside)) == "}"

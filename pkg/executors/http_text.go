@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// envText is a text with places for the values of variables, so that a plan can be printed without them. A
-// place is the number of the variable, from 1, between two marks.
+// envText is a text with placeholders for variables, so that a plan can be printed without their values. A
+// placeholder is the number of the variable, from 1, between two marks.
 type envText string
 
-// mark cannot come from an argument, or the argument could ask for a variable: in a URL it would be
-// percent-encoded, and a header and the JSON of a manifest cannot hold it. A text of a manifest that holds
-// it is refused.
+// mark never comes from an argument, which could otherwise read a variable: in a URL it is percent-encoded,
+// and headers and the JSON of a manifest cannot contain it. Texts of manifests that contain it are
+// refused.
 const mark = "\x01"
 
-// place is the place of a variable.
+// place returns the placeholder of a variable.
 func place(n int) envText { return envText(mark + strconv.Itoa(n) + mark) }
 
-// variables reports whether the text has places.
+// variables reports whether the text has placeholders.
 func (t envText) variables() bool { return strings.Contains(string(t), mark) }
 
-// edit returns the text with what is no place changed by f.
+// edit returns the text with f applied to everything except placeholders.
 func (t envText) edit(f func(string) string) envText {
 	pieces := strings.Split(string(t), mark)
 	for i := 0; i < len(pieces); i += 2 {
@@ -39,7 +39,7 @@ func (t envText) cut(chars string) (before, after envText) {
 	return t, ""
 }
 
-// fill puts values in the places. escape fits a value into its place; out is what stands before it.
+// fill replaces the placeholders by values. escape escapes a value for its place; out is the text before it.
 func (t envText) fill(values []string, escape func(out, value string) string) string {
 	var b strings.Builder
 	for i, piece := range strings.Split(string(t), mark) {
@@ -52,12 +52,12 @@ func (t envText) fill(values []string, escape func(out, value string) string) st
 	return b.String()
 }
 
-// plain is the text without its variables.
+// plain returns the text without its variables.
 func (t envText) plain() string { return t.fill(nil, asIs) }
 
 func asIs(_, value string) string { return value }
 
-// urlValue fits the value of a variable into a path, whose slashes it may bring, or a query.
+// urlValue escapes the value of a variable for a path, where it may contain slashes, or a query.
 func urlValue(out, value string) string {
 	if strings.Contains(out, "?") {
 		return percentEncode(value)
@@ -65,11 +65,11 @@ func urlValue(out, value string) string {
 	return strings.ReplaceAll(percentEncode(value), "%2F", "/")
 }
 
-// jsonValue fits the value of a variable into a JSON string.
+// jsonValue escapes the value of a variable for a JSON string.
 func jsonValue(_, value string) string { return inner(value) }
 
-// jsonEnvText reads the JSON of a manifest, each of whose strings and names may hold
-// variables; parse reads the text of one.
+// jsonEnvText reads JSON of a manifest, whose strings and names may contain variables;
+// parse reads the text of a string.
 func jsonEnvText(raw json.RawMessage, parse func(string) envText) envText {
 	var t envText
 	copied := 0

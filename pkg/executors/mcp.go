@@ -9,29 +9,29 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Upstream calls tools of MCP servers. It is what the mcp executor asks for in
-// place of the package that speaks MCP.
+// Upstream calls tools of MCP servers. With it, this package need not import the one that
+// speaks MCP.
 type Upstream interface {
-	// Call calls tool, by its name on the server, and returns its result. With retry
-	// a call that was lost on its way may be repeated. A tool that reports failure is
-	// a result with status "failed" and a [v1.ExecutionError]; a server that cannot
-	// be reached, or that refuses the call, is a [v1.MCPError].
+	// Call calls tool, by its name on the server, and returns its result. With retry, a
+	// call may be repeated after a lost connection. A tool that reports failure is a
+	// result with status "failed" and a [v1.ExecutionError]; a server that cannot be
+	// reached, or that refuses the call, is a [v1.MCPError].
 	Call(ctx context.Context, server v1.Key, tool string, args json.RawMessage, retry bool) (v1.Result, error)
 }
 
-// environment is an [Upstream] that knows which variables a server lacks.
+// environment is an [Upstream] that reports the unset variables of a server.
 type environment interface {
 	Unset(server v1.Key) []v1.Violation
 }
 
-// mcp hands calls of tools with mode mcp to their server.
+// mcp passes calls of tools with mode mcp to their server.
 type mcp struct{ upstream Upstream }
 
 // Name is "mcp".
 func (mcp) Name() string { return v1.ModeMCP }
 
-// Unset returns a violation for each variable that an MCPServer, or that of a Tool, reads
-// and that is not set.
+// Unset returns a violation for each unset variable of an MCPServer, or of the MCPServer of a
+// Tool.
 func (m mcp) Unset(o v1.Object) []v1.Violation {
 	env, ok := m.upstream.(environment)
 	if !ok {
@@ -56,9 +56,9 @@ func serverOf(t *v1.Tool) v1.Key {
 	return v1.Key{Kind: v1.KindMCPServer, Namespace: t.Namespace(), Name: t.Spec.MCP.Server}
 }
 
-// Execute calls the tool that spec.mcp names on the server of the tool's own
-// namespace. A call may have had an effect before it was lost, so it is repeated
-// only when the tool's hints allow it.
+// Execute calls the tool of spec.mcp on a server in the tool's own namespace. A call that
+// was lost may have had an effect, so it is repeated only if the hints of the tool allow
+// it.
 func (m mcp) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	bind := tool.Spec.MCP
 	if bind == nil {

@@ -14,12 +14,9 @@ import (
 	"toolctl.dev/toolctl/internal/template"
 )
 
-// mock answers from the manifest: mock_template before mock_result, what is
-// written in the manifest before what a file holds, and mock_parts beside either.
-//
-// What it makes of a tool is kept as long as the tool itself: a reload brings new
-// tools, and what was made of the old ones goes with them. A tool must not change
-// after its first call.
+// mock returns results from the manifest: mock_template takes precedence over mock_result,
+// and inline values over files; mock_parts is added to either. A tool must not change after
+// its first call, since what is made of it is cached.
 type mock struct{ answers perTool[*mockAnswer] }
 
 func newMock() *mock { return &mock{} }
@@ -27,9 +24,9 @@ func newMock() *mock { return &mock{} }
 // Name is "mock".
 func (*mock) Name() string { return v1.ModeMock }
 
-// Execute returns the declared result. A static result is the manifest's own
-// memory, which callers must not change. A template whose text is not valid JSON, and a tool
-// that declares no result, is an [v1.ExecutionError].
+// Execute returns the declared result. A static result shares memory with the manifest, so
+// callers must not change it. A template that renders invalid JSON, or a tool without a
+// result, is a [v1.ExecutionError].
 func (m *mock) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	s := &tool.Spec
 	if len(s.MockResult) > 0 && s.MockTemplate == "" && s.MockTemplateFile == "" && len(s.MockParts) == 0 {
@@ -61,14 +58,14 @@ func violationText(violations []v1.Violation) string {
 	return strings.Join(texts, "; ")
 }
 
-// Check returns what would keep every call of the tool from working: a template
-// that does not parse, a file that was not loaded or is not JSON, a part without content.
+// Check returns the violations that would fail every call of the tool: templates that do not
+// parse, files that were not loaded or are not JSON, parts without content.
 func (m *mock) Check(tool *v1.Tool) []v1.Violation {
 	a := m.answer(tool)
 	return slices.Concat(a.violations, arguments(tool, a.uses))
 }
 
-// mockAnswer is a tool made ready: either content or template is set.
+// mockAnswer is a prepared tool: either content or template is set.
 type mockAnswer struct {
 	content    json.RawMessage
 	template   *template.JSON
@@ -81,7 +78,7 @@ func (m *mock) answer(tool *v1.Tool) *mockAnswer {
 	return m.answers.of(tool, func() *mockAnswer { return prepare(tool) })
 }
 
-// promptKitResult is what PromptKit answers for a tool that declares no result.
+// promptKitResult is the result of PromptKit for a tool that declares none.
 const promptKitResult = `{"result": "mock response"}`
 
 func prepare(tool *v1.Tool) *mockAnswer {
@@ -142,8 +139,8 @@ func notJSON(data []byte) error {
 	return json.Unmarshal(data, &doc)
 }
 
-// textContent is the content of a tool that declares only parts: the text of the
-// one text part, as for an MCP result, else null.
+// textContent returns the content of a tool that declares only parts: the text if there is
+// exactly one text part, as for an MCP result, else null.
 func textContent(parts []v1.Part) json.RawMessage {
 	isText := func(p v1.Part) bool { return p.Type == v1.PartText }
 	i := slices.IndexFunc(parts, isText)
@@ -157,7 +154,7 @@ func textContent(parts []v1.Part) json.RawMessage {
 	return text
 }
 
-// maxShown is how much of a rendered text an error shows, in bytes.
+// maxShown limits the rendered text in an error, in bytes.
 const maxShown = 500
 
 func render(ctx context.Context, t *template.JSON, tool *v1.Tool, args json.RawMessage) (json.RawMessage, error) {

@@ -12,8 +12,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// mediaTypes holds the types of files that mock parts are made of. The system's
-// table is not asked: a result must not depend on the machine.
+// mediaTypes holds the media types of files for mock parts. The table of the system is not
+// used, since results must not depend on the machine.
 var mediaTypes = map[string]string{
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
 	".svg": "image/svg+xml", ".avif": "image/avif", ".bmp": "image/bmp", ".ico": "image/x-icon", ".tiff": "image/tiff",
@@ -23,8 +23,8 @@ var mediaTypes = map[string]string{
 	".txt": "text/plain", ".md": "text/markdown", ".csv": "text/csv",
 }
 
-// Extension returns the ending of names of files of a media type, such as ".png"; ".bin" for
-// one that is not known.
+// Extension returns the file extension for a media type, such as ".png"; ".bin" for an unknown
+// one.
 func Extension(mediaType string) string {
 	ext := ".bin"
 	for e, t := range mediaTypes {
@@ -35,8 +35,8 @@ func Extension(mediaType string) string {
 	return ext
 }
 
-// mockParts returns the parts in the form in which results carry them: data as
-// base64 with its media type, and no [v1.Media].
+// mockParts returns the parts as results have them: data as base64 with a media type,
+// and no [v1.Media].
 func mockParts(tool *v1.Tool) ([]v1.Part, []v1.Violation) {
 	var violations []v1.Violation
 	var parts []v1.Part

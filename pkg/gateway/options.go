@@ -54,8 +54,8 @@ type Options struct {
 
 	// Env looks up an environment variable. Default: os.LookupEnv.
 	Env func(name string) (value string, ok bool)
-	// AllowEnv lists the variables that manifests may read, by names and by prefixes that end in *.
-	// Example: CRM_*. Default: all but the program's own (TOOLCTL_*, PG*, OTEL_*), which they never may.
+	// AllowEnv lists the variables that manifests may read, as names or prefixes that end in *, such as
+	// CRM_*. Default: all except the program's own (TOOLCTL_*, PG*, OTEL_*), which manifests may never read.
 	AllowEnv []string
 	// Permit says what the manifests of Source may do on this machine. What it does not permit is
 	// not ready, and the rest is served. Default: everything; nothing for a Source that is a store

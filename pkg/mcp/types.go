@@ -19,8 +19,8 @@ import (
 type Options struct {
 	// Env looks up an environment variable. Default: os.LookupEnv.
 	Env func(name string) (value string, ok bool)
-	// AllowEnv lists the variables that manifests may read, by names and by prefixes that end in *.
-	// Example: CRM_*. Default: all but the program's own (TOOLCTL_*, PG*, OTEL_*), which they never may.
+	// AllowEnv lists the variables that manifests may read, as names or prefixes that end in *, such as
+	// CRM_*. Default: all except the program's own (TOOLCTL_*, PG*, OTEL_*), which manifests may never read.
 	AllowEnv []string
 	// Logger takes the stderr lines of children, the log messages of servers and
 	// what happens to sessions, each with the server's name. Default: nothing is logged.
