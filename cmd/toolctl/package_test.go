@@ -97,12 +97,12 @@ func TestPackages(t *testing.T) {
 	}
 
 	for want, args := range map[string][]string{
-		"is a tag, which is whatever was pushed last": {"serve", "--http", "127.0.0.1:0", "--source", tag},
-		"expected oci://HOST/REPOSITORY":              {"package", "pull", "https://example.com/x", "--dir", filepath.Join(dir, "x")},
-		"name the manifests to push with -f":          {"package", "push", tag},
-		"name the private key with --key":             {"package", "sign", tag},
-		"name the public keys with --key":             {"package", "verify", tag},
-		"it is not empty":                             {"package", "pull", tag, "--dir", tools},
+		"is a tag, which can move":           {"serve", "--http", "127.0.0.1:0", "--source", tag},
+		"expected oci://HOST/REPOSITORY":     {"package", "pull", "https://example.com/x", "--dir", filepath.Join(dir, "x")},
+		"name the manifests to push with -f": {"package", "push", tag},
+		"name the private key with --key":    {"package", "sign", tag},
+		"name the public keys with --key":    {"package", "verify", tag},
+		"it is not empty":                    {"package", "pull", tag, "--dir", tools},
 	} {
 		if _, said := cli(t, exitUsage, args...); !strings.Contains(said, want) {
 			t.Errorf("%v: got %s, want %s", args, said, want)

@@ -190,7 +190,7 @@ spec: {url: "`+floodServer(t)+`"}
 		if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 512<<20 {
 			t.Errorf("%s: the heap grew by %d MiB for an answer of 1024", version, grown>>20)
 		}
-		if failed, text := call(flooded, "up__large"); !failed || !strings.Contains(text, `tool "up__large": the call was made, but its result of 20971520 bytes is not passed on`) {
+		if failed, text := call(flooded, "up__large"); !failed || !strings.Contains(text, `tool "up__large": the call was made, but its result of 20971520 bytes exceeds the limit`) {
 			t.Errorf("%s: %v, %.200s", version, failed, text)
 		}
 	}
@@ -230,7 +230,7 @@ func TestServeSessions(t *testing.T) {
 	}
 	few := serveHTTP(t, "-f", "../../manifests/weather.yaml", "--max-sessions", "2")
 	sessions := []string{begin(few), begin(few), begin(few)}
-	few.wait(t, "made room")
+	few.wait(t, "to make room")
 	for i, want := range []int{404, 204, 204} {
 		if got := ends(few, sessions[i]); got != want {
 			t.Errorf("session %d: got %d, want %d", i+1, got, want)

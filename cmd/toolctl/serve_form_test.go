@@ -80,13 +80,13 @@ spec: {require_approval: [pay]}
 				if tt.pending || tt.refusedWith != "" {
 					want := tt.refusedWith
 					if tt.pending {
-						want = "; nobody was asked, because a form cannot show its arguments whole: "
+						want = "; nobody was asked, because a form cannot show all of its arguments: "
 					}
 					if asked != "" || !res.IsError || !strings.Contains(text, want) {
 						t.Fatalf("asked %.300q; got %s; expected %q", asked, text, want)
 					}
 					if tt.pending {
-						s.wait(t, "a form cannot show its arguments")
+						s.wait(t, "a form cannot show the arguments")
 						_, id, _ := strings.Cut(text, "'toolctl approvals show ")
 						id, _, _ = strings.Cut(id, "'")
 						shown := showApproval(t, dir, id)

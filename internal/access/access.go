@@ -62,7 +62,7 @@ var (
 	// ErrUnavailable is returned by [Verifier.Verify] when no key of the authorization
 	// server could be read yet, so that nothing can be said about a token.
 	ErrUnavailable = errors.New("the keys of the authorization server could not be read yet")
-	errKey         = errors.New("the token is signed with a key that its issuer does not have")
+	errKey         = errors.New("the token is signed with an unknown key of its issuer")
 )
 
 // Bounds of a token.
@@ -103,7 +103,7 @@ func New(o Options) (*Verifier, error) {
 		named = append(named, keySet)
 	}
 	if len(o.Audiences) == 0 {
-		return nil, errors.New("no audience: expected the name that tokens for this server carry in aud")
+		return nil, errors.New("no audience: expected the aud of tokens for this server")
 	}
 	return &Verifier{opts: o, keys: newKeys(o, issuer, client(named...))}, nil
 }
@@ -126,7 +126,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 	}
 	header := token.Headers[0]
 	if !typeAllowed(header) {
-		return Token{}, errors.New("the token is of another type: expected an access token (typ at+jwt or JWT)")
+		return Token{}, errors.New("the token has another type: expected an access token (typ at+jwt or JWT)")
 	}
 	var claims jwt.Claims
 	var all map[string]json.RawMessage
@@ -138,7 +138,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 		return Token{}, explain(err)
 	}
 	if claims.Expiry == nil {
-		return Token{}, errors.New("the token has no exp: expected a time at which it ends")
+		return Token{}, errors.New("the token has no exp: expected an expiry time")
 	}
 	expected := jwt.Expected{Issuer: v.opts.Issuer, AnyAudience: v.opts.Audiences, Time: v.opts.Now()}
 	if err := claims.ValidateWithLeeway(expected, leeway); err != nil {
@@ -146,7 +146,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 	}
 	principal := text(all[v.opts.PrincipalClaim])
 	if principal == "" || len(principal) > maxPrincipal || strings.ContainsFunc(principal, unicode.IsControl) {
-		return Token{}, fmt.Errorf("the claim %q names nobody: expected a text of 1 to %d bytes without control characters", v.opts.PrincipalClaim, maxPrincipal)
+		return Token{}, fmt.Errorf("the claim %q has no principal: expected a text of 1 to %d bytes without control characters", v.opts.PrincipalClaim, maxPrincipal)
 	}
 	return Token{Principal: principal, Groups: words(all[v.opts.GroupsClaim]), Scopes: scopes(all), Expires: claims.Expiry.Time().Add(leeway)}, nil
 }
@@ -159,7 +159,7 @@ func explain(err error) error {
 		is   error
 		text string
 	}{
-		{jwt.ErrInvalidIssuer, "the token is of another issuer"},
+		{jwt.ErrInvalidIssuer, "the token has another issuer"},
 		{jwt.ErrInvalidAudience, "the token is for another audience"},
 		{jwt.ErrExpired, "the token expired"},
 		{jwt.ErrNotValidYet, "the token is not valid yet"},
@@ -171,9 +171,9 @@ func explain(err error) error {
 		}
 	}
 	if errors.As(err, &algorithm) {
-		return errors.New("the token is signed in a way that is not accepted: expected one of RS, PS and ES with 256, 384 and 512, and EdDSA")
+		return errors.New("the signature algorithm of the token is not allowed: expected RS256 to RS512, PS256 to PS512, ES256 to ES512 or EdDSA")
 	}
-	return errors.New("the token is not known here and is not a JSON Web Token that can be read")
+	return errors.New("the token is unknown and is not a readable JSON Web Token")
 }
 
 // typeAllowed keeps tokens out that the issuer signed for another use, such as a

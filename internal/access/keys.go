@@ -63,7 +63,7 @@ func (k *keys) run(ctx context.Context) {
 			patience = refetch
 		} else if ctx.Err() == nil {
 			next, patience = patience, min(2*patience, refresh)
-			k.opts.Logger.Warn("the keys of the authorization server could not be read; those that are known stay in use",
+			k.opts.Logger.Warn("the keys of the authorization server could not be read; the known keys stay in use",
 				slog.String("issuer", k.opts.Issuer), slog.Int("known", k.count()), slog.Any("error", err))
 		}
 		k.keep(set, err, ended)
@@ -210,7 +210,7 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 		}
 	}
 	if len(usable) == 0 {
-		return nil, fmt.Errorf("%s: %s, none of which can verify a signature here", at, clip.Count(len(set.Keys), "key"))
+		return nil, fmt.Errorf("%s: %s, none of which can verify a signature", at, clip.Count(len(set.Keys), "key"))
 	}
 	return usable, nil
 }
@@ -245,7 +245,7 @@ func (k *keys) discover(ctx context.Context) (string, error) {
 		switch {
 		case err != nil:
 		case found.Issuer != k.opts.Issuer: // RFC 8414, section 3.3
-			err = fmt.Errorf("%s: it is the metadata of another issuer, %q", at, clip.Bytes(found.Issuer, 200))
+			err = fmt.Errorf("%s: the metadata belongs to another issuer, %q", at, clip.Bytes(found.Issuer, 200))
 		case found.JWKS == "":
 			err = fmt.Errorf("%s: it has no jwks_uri", at)
 		default:
@@ -268,7 +268,7 @@ func (k *keys) get(ctx context.Context, at string, into any) error {
 	req.Header.Set("Accept", "application/json")
 	res, err := k.http.Do(req)
 	if private := new(netaddr.PrivateError); errors.As(err, &private) {
-		return fmt.Errorf("%w: the issuer leads to a private address: name it with --oauth-jwks-url, if it is meant", err)
+		return fmt.Errorf("%w: the issuer leads to a private address: if that is intended, set --oauth-jwks-url", err)
 	}
 	if err != nil {
 		return err
@@ -285,7 +285,7 @@ func (k *keys) get(ctx context.Context, at string, into any) error {
 		return fmt.Errorf("%s: larger than %d bytes", at, maxDocument)
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s: it is not the JSON that was expected: %w", at, err)
+		return fmt.Errorf("%s: unexpected JSON: %w", at, err)
 	}
 	return nil
 }
@@ -304,7 +304,7 @@ func secureURL(text string) (*url.URL, error) {
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
 	if u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return nil, errors.New("expected https, since http is for addresses of this machine")
+		return nil, errors.New("expected https: http is for addresses of this machine only")
 	}
 	return u, nil
 }

@@ -30,7 +30,7 @@ type Sandbox struct {
 }
 
 // ErrNoSandbox says that this system does not allow a sandbox.
-var ErrNoSandbox = errors.New("there is no sandbox here")
+var ErrNoSandbox = errors.New("this system does not allow a sandbox")
 
 // plan is what a confined child is told through a pipe. The program that starts children
 // starts itself as a helper, which takes the limits upon itself and becomes the child.

@@ -57,7 +57,7 @@ func (h *Host) launch(cmd *exec.Cmd) error {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
-		return errors.New("no more processes are started")
+		return errors.New("the host is closed and starts no more processes")
 	}
 	if h.starts == nil {
 		starts, ended := make(chan start), make(chan struct{})

@@ -159,7 +159,7 @@ func (p *plan) view() error {
 	// A namespace of users would give the program all capabilities in it, and with them the parts
 	// of the kernel that only root reaches elsewhere.
 	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
-		return step("forbid further namespaces of users", err)
+		return step("forbid further user namespaces", err)
 	}
 	const flags = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: flags}); err != nil {

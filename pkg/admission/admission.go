@@ -168,7 +168,7 @@ func (a *Admission) takeMemory(ctx context.Context, principal string, n int64) (
 type ResultError struct{ Size, Max int64 }
 
 func (e *ResultError) Error() string {
-	return fmt.Sprintf("the call was made, but its result of %d bytes is not passed on: it is larger than the %d that this server allows; ask for less, such as a page or a part", e.Size, e.Max)
+	return fmt.Sprintf("the call was made, but its result of %d bytes exceeds the limit of %d; ask for less, such as one page", e.Size, e.Max)
 }
 
 // Result returns a [ResultError] when a result of so many bytes must not be passed on.

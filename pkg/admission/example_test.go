@@ -20,6 +20,6 @@ func Example() {
 	// Output:
 	// ann calls
 	// ann calls
-	// ann too many calls of one principal at once: try again later
+	// ann too many calls by one principal at once: try again later
 	// bob calls
 }

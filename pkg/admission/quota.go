@@ -44,7 +44,7 @@ type QuotaError struct {
 
 func (e *QuotaError) Error() string {
 	if e.Own {
-		return fmt.Sprintf("too many %s of one principal at once: try again later", e.what)
+		return fmt.Sprintf("too many %s by one principal at once: try again later", e.what)
 	}
 	return fmt.Sprintf("too many %s at once: try again later", e.what)
 }

@@ -305,11 +305,11 @@ func TestMemoryAndResultsOfTheConsole(t *testing.T) {
 	}
 	code, text := s.do("POST", s.url+"api/tools/default/big/call", "ann", strings.NewReader(`{}`))
 	var res v1.Result
-	if err := json.Unmarshal([]byte(text), &res); err != nil || code != http.StatusOK || res.Status != v1.StatusFailed || res.Error == nil || !strings.Contains(res.Error.Message, "larger than the 1000") || len(res.Content) > 0 {
+	if err := json.Unmarshal([]byte(text), &res); err != nil || code != http.StatusOK || res.Status != v1.StatusFailed || res.Error == nil || !strings.Contains(res.Error.Message, "exceeds the limit of 1000") || len(res.Content) > 0 {
 		t.Errorf("%d %v %.300s", code, err, text)
 	}
 	code, text = s.do("POST", s.url+"tools/default/big/try", "ann", strings.NewReader("action=run"), "Content-Type", "application/x-www-form-urlencoded")
-	if code != http.StatusOK || !strings.Contains(text, "larger than the 1000") || strings.Contains(text, strings.Repeat("x", 100)) {
+	if code != http.StatusOK || !strings.Contains(text, "exceeds the limit of 1000") || strings.Contains(text, strings.Repeat("x", 100)) {
 		t.Errorf("%d %.300s", code, text)
 	}
 	if used := s.gateway.Admission().Snapshot().Memory.InUse; used != 0 {

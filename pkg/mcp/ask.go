@@ -147,6 +147,6 @@ func (s *session) forward(in incoming, wanted func(*Peer) bool) {
 	}
 	params := s.masksOf(r).JSON(bytes.Clone(in.Body))
 	if !out.put(func() { r.peer.Notify(r.ctx, in.Method, params) }) {
-		s.log.Debug("the client is behind; a message of the server is left out", slog.String("method", in.Method))
+		s.log.Debug("the client is too slow; dropped a message of the server", slog.String("method", in.Method))
 	}
 }

@@ -89,5 +89,5 @@ func (u *upstream) dialled(s *session, rwc io.ReadWriteCloser) link {
 
 // oddLine logs a line that is JSON and no message.
 func (s *session) oddLine(line []byte) {
-	s.log.Warn("the server wrote what is not JSON-RPC; it is left out", slog.String("line", s.outputMasks().Text(excerpt(line))))
+	s.log.Warn("the server wrote a line that is not JSON-RPC; ignored it", slog.String("line", s.outputMasks().Text(excerpt(line))))
 }

@@ -45,7 +45,7 @@ func (r *resolver) endpoint() (*url.URL, http.Header) {
 	s := &r.server.Spec
 	to, err := url.Parse(r.expand("/spec/url", s.URL))
 	if len(r.violations) == 0 && (err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https") {
-		r.violation("/spec/url", "an http or https URL", "another", "the url is not an http or https URL once its variables are filled in")
+		r.violation("/spec/url", "an http or https URL", "another", "after its variables are expanded, the url is not an http or https URL")
 	}
 	if to != nil {
 		r.hideWithin(to)

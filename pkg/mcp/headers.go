@@ -92,7 +92,7 @@ func markProblem(mark, kind any, others []ParamMark) string {
 	case kind != "string" && kind != "integer" && kind != "boolean":
 		return "is for a string, an integer or a boolean only"
 	case slices.ContainsFunc(others, func(m ParamMark) bool { return strings.EqualFold(m.Header, name) }):
-		return fmt.Sprintf("is %q, as that of another property", name)
+		return fmt.Sprintf("is %q, which another property uses too", name)
 	}
 	return ""
 }

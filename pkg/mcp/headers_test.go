@@ -16,7 +16,7 @@ func TestHeaderProblem(t *testing.T) {
 		{"a number", `"a":{"type":"number","x-mcp-header":"R"}`, "is for a string, an integer or a boolean only"},
 		{"an object", `"a":{"type":"object","x-mcp-header":"R"}`, "is for a string"},
 		{"no type", `"a":{"x-mcp-header":"R"}`, "is for a string"},
-		{"twice", `"a":{"type":"string","x-mcp-header":"R"},"b":{"type":"string","x-mcp-header":"r"}`, `of the property /b is "r", as that of another property`},
+		{"twice", `"a":{"type":"string","x-mcp-header":"R"},"b":{"type":"string","x-mcp-header":"r"}`, `of the property /b is "r", which another property uses too`},
 		{"a blank", `"a":{"type":"string","x-mcp-header":"My Region"}`, `is "My Region", which cannot be part of a header's name`},
 		{"a colon", `"a":{"type":"string","x-mcp-header":"R:x"}`, "cannot be part"},
 		{"not ASCII", `"a":{"type":"string","x-mcp-header":"Région"}`, "cannot be part"},

@@ -227,7 +227,7 @@ func (l *httpLink) answer(ctx context.Context, t *trip, resp *http.Response, kee
 		t.got.broken = !transient(resp.StatusCode)
 		return nil, errors.New(statusText(resp.StatusCode))
 	case !isAnswer:
-		return nil, fmt.Errorf("the server answered what is not a JSON-RPC response: %s", excerpt(data))
+		return nil, fmt.Errorf("the server's answer is not a JSON-RPC response: %s", excerpt(data))
 	}
 	l.s.heard.Store(true)
 	return &m, nil

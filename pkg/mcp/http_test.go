@@ -663,7 +663,7 @@ func TestSignIn(t *testing.T) {
 		})
 		return nil
 	}
-	if _, err := open(t, mcp.Options{}, s).Call(t.Context(), key("s"), "echo", nil, false); err == nil || !strings.Contains(v1.Detailed(err), "asks for a sign-in") {
+	if _, err := open(t, mcp.Options{}, s).Call(t.Context(), key("s"), "echo", nil, false); err == nil || !strings.Contains(v1.Detailed(err), "requires a sign-in") {
 		t.Errorf("without a browser: %v", err)
 	}
 	for i := range 2 { // the second time the token of the first is there

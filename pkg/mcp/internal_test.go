@@ -157,8 +157,8 @@ func TestPipeReads(t *testing.T) {
 		"a broken batch":                   {"[{]", "not JSON-RPC"},
 		"a log line in JSON":               {`{"level":"info"}`, ""},
 		"an error that belongs to nothing": {`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}`, ""},
-		"text":                             {"hello", `the server wrote what is not JSON-RPC: "hello"`},
-		"an answer that cannot be read":    {`{"id":1,"result":{}}`, "the server wrote what is not JSON-RPC"},
+		"text":                             {"hello", `the server wrote a line that is not JSON-RPC: "hello"`},
+		"an answer that cannot be read":    {`{"id":1,"result":{}}`, "the server wrote a line that is not JSON-RPC"},
 	} {
 		l := &pipeLink{s: &session{log: slog.New(slog.DiscardHandler), upstream: &upstream{}}}
 		if err := l.line([]byte(tc.line)); (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {

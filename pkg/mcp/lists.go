@@ -56,7 +56,7 @@ func (u *upstream) read(ctx context.Context) (lists, error) {
 	defer cancel()
 	l, err := u.readLists(within, s)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		err = u.unavailable("it did not say what it offers within %s (spec.timeout_ms)", clip.Duration(u.timeout()))
+		err = u.unavailable("the server did not list its tools within %s (spec.timeout_ms)", clip.Duration(u.timeout()))
 	}
 	return l, err
 }
@@ -163,16 +163,16 @@ func (u *upstream) pages(ctx context.Context, method, key string, warn func(stri
 		}
 		next, ok := answer.Result.Text("nextCursor")
 		if !ok && string(answer.Result.Get("nextCursor")) != "null" {
-			warn(fmt.Sprintf("%s: page %d has a cursor that is not a string; what follows is left out", method, page))
+			warn(fmt.Sprintf("%s: page %d has a cursor that is not a string; the rest of the list is skipped", method, page))
 		}
 		switch {
 		case next == "" && len(all) <= maxItems:
 			return all, nil
 		case seen[next]:
-			warn(fmt.Sprintf("%s: the cursor %q of page %d came before; what follows is left out", method, clip.Bytes(next, 80), page))
+			warn(fmt.Sprintf("%s: the cursor %q of page %d occurred before; the rest of the list is skipped", method, clip.Bytes(next, 80), page))
 			return all, nil
 		case page == maxPages, len(all) > maxItems, size > maxListBytes:
-			warn(fmt.Sprintf("%s: more than %d pages, %d items or %d bytes; what follows is left out", method, maxPages, maxItems, maxListBytes))
+			warn(fmt.Sprintf("%s: more than %d pages, %d items or %d bytes; the rest of the list is skipped", method, maxPages, maxItems, maxListBytes))
 			return all[:min(len(all), maxItems)], nil
 		}
 		seen[next] = true

@@ -23,8 +23,8 @@ func TestModernStreamsAndTypes(t *testing.T) {
 	}{
 		"a stream that ends":               {[]string{"id: 1\ndata:\n\n"}, false, "ended without the answer"},
 		"a stream that ends, called again": {[]string{"id: 1\ndata:\n\n", "complete"}, true, ""},
-		"an unknown type":                  {[]string{"mystery"}, false, `not known (resultType): "mystery"`},
-		"input that cannot be read":        {[]string{`input_required","inputRequests":[1],"more":"`}, false, "asks for input in a form that cannot be read"},
+		"an unknown type":                  {[]string{"mystery"}, false, `unknown type (resultType): "mystery"`},
+		"input that cannot be read":        {[]string{`input_required","inputRequests":[1],"more":"`}, false, "asks for input that cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked, gets atomic.Int32

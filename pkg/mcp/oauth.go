@@ -136,7 +136,7 @@ func (c *clientCredentials) authorize(ctx context.Context, req *http.Request, re
 	}
 	c.source = c.config.TokenSource(withClient(ctx, c.client))
 	if _, err := c.source.Token(); err != nil {
-		return fmt.Errorf("cannot get a token by client credentials: %w", tokenError(err))
+		return fmt.Errorf("cannot get a token with client credentials: %w", tokenError(err))
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ type authServer struct {
 // server (RFC 8414). It must be own, the one that issued the credentials.
 func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, refusal http.Header, own string) (authServer, error) {
 	if own == "" {
-		return authServer{}, errors.New("credentials that were issued beforehand need token_url or issuer in spec.auth")
+		return authServer{}, errors.New("preregistered credentials need token_url or issuer in spec.auth")
 	}
 	challenges, err := oauthex.ParseWWWAuthenticate(refusal.Values("WWW-Authenticate"))
 	if err != nil {
@@ -209,7 +209,7 @@ func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, r
 	case meta == nil: // as before version 2025-06-18: endpoints of fixed names
 		found.tokenURL, found.authURL = strings.TrimRight(issuer, "/")+"/token", strings.TrimRight(issuer, "/")+"/authorize"
 	case !same(meta.Issuer, own):
-		return authServer{}, fmt.Errorf("the metadata of %s says the issuer %q: the credentials are not sent", own, clip.Bytes(meta.Issuer, 200))
+		return authServer{}, fmt.Errorf("the metadata of %s names the issuer %q: the credentials are not sent", own, clip.Bytes(meta.Issuer, 200))
 	default:
 		found.tokenURL, found.authURL = meta.TokenEndpoint, meta.AuthorizationEndpoint
 	}

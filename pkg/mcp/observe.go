@@ -46,7 +46,7 @@ func newObserver(u *Upstreams, t trace.TracerProvider, m metric.MeterProvider) *
 	var errs [2]error
 	o.duration, errs[0] = mcpconv.NewClientOperationDuration(meter, metric.WithExplicitBucketBoundaries(tracing.Buckets...))
 	_, errs[1] = meter.Int64ObservableGauge("toolctl.mcpserver.ready",
-		metric.WithDescription("1 when the MCP server answered when it was last asked and no call failed to reach it since, else 0."),
+		metric.WithDescription("1 if the MCP server answered the last discovery and every call since has reached it, otherwise 0."),
 		metric.WithInt64Callback(func(_ context.Context, to metric.Int64Observer) error {
 			for _, k := range u.Servers() {
 				var ready int64

@@ -154,7 +154,7 @@ func (l *pipeLink) line(line []byte) error {
 		return nil
 	}
 	if !harmless(line) {
-		return fmt.Errorf("the server wrote what is not JSON-RPC: %s", excerpt(line))
+		return fmt.Errorf("the server wrote a line that is not JSON-RPC: %s", excerpt(line))
 	}
 	l.s.oddLine(line)
 	return nil

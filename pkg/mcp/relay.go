@@ -40,7 +40,7 @@ func (u *Upstreams) Relay(ctx context.Context, server v1.Key) (*Relay, error) {
 		return nil, err
 	}
 	if !up.single() {
-		return nil, up.unavailable("its manifest does not say replicas: one here")
+		return nil, up.unavailable("its manifest does not have replicas: one here")
 	}
 	s, err := up.acquire(ctx, &up.shared)
 	if err != nil {
@@ -159,7 +159,7 @@ func (t *relaying) take(m wire.Message) {
 	t.mu.Unlock()
 	if full {
 		cancel(nil)
-		t.answer(m.ID, nil, &wire.Error{Message: "too many requests are under way"})
+		t.answer(m.ID, nil, &wire.Error{Message: "too many requests are running"})
 		return
 	}
 	t.running.Go(func() {
@@ -324,7 +324,7 @@ func (t *relaying) ask(ctx context.Context, id string, all map[string]InputReque
 	for name, asked := range all {
 		var params map[string]json.RawMessage
 		if json.Unmarshal(orNull(asked.Params), &params) != nil {
-			return nil, errors.New("what the server asks has no parameters")
+			return nil, errors.New("the question of the server has no parameters")
 		}
 		if params == nil {
 			params = map[string]json.RawMessage{}

@@ -264,7 +264,7 @@ func (u *upstream) refused(s *session, said *wire.Error) error {
 	}
 	text := said.Message
 	if text == "" {
-		text = "the server gave no message"
+		text = "the server sent no message"
 	}
 	e := &v1.MCPError{Server: u.key.Name, Code: code, Message: clip.Bytes(s.mask(text), maxErrorText)}
 	if len(said.Data) > 0 && len(said.Data) <= maxErrorText && json.Valid(said.Data) {

@@ -55,9 +55,9 @@ func (u *upstream) finalOf(s *session, answer *wire.Message) (*inputRequired, er
 	if unknown == "" || !s.modern() {
 		return asks, nil
 	}
-	text := "the server sent a result of a type that is not known (resultType): " + clip.Bytes(unknown, 100)
+	text := "the server sent a result of an unknown type (resultType): " + clip.Bytes(unknown, 100)
 	if unknown == `"input_required"` {
-		text = "the server asks for input in a form that cannot be read (inputRequests, requestState)"
+		text = "the server asks for input that cannot be read (inputRequests, requestState)"
 	}
 	return nil, u.refused(s, &wire.Error{Message: text})
 }
@@ -85,7 +85,7 @@ func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in 
 	} else {
 		for name, asked := range in.Requests {
 			if r == nil || r.peer.Ask == nil || !r.peer.Can.allow(asked) {
-				text := fmt.Sprintf("the server asks for input (%s, as %q), which the client did not say that it can give", clip.Bytes(asked.Method, 100), clip.Bytes(name, 100))
+				text := fmt.Sprintf("the server asks for input (%s, as %q), which the client does not support", clip.Bytes(asked.Method, 100), clip.Bytes(name, 100))
 				return nil, u.refused(s, &wire.Error{Code: wire.CodeNeedsCapability, Message: text, Data: needed(asked.Method)})
 			}
 		}
@@ -100,9 +100,9 @@ func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in 
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case errors.As(err, &said):
-			return nil, refuse("the client did not give the input that the server asked for: %s", said.Message)
+			return nil, refuse("the client did not provide the input that the server asked for: %s", said.Message)
 		case err != nil:
-			return nil, refuse("the client did not give the input that the server asked for: %v", err)
+			return nil, refuse("the client did not provide the input that the server asked for: %v", err)
 		}
 		fields = append(fields, param{"inputResponses", answers})
 	}

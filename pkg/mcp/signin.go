@@ -64,7 +64,7 @@ func (s *signIn) authorize(ctx context.Context, req *http.Request, resp *http.Re
 	defer resp.Body.Close()
 	open := s.u.owner.opts.OpenBrowser
 	if open == nil {
-		return errors.New("the server asks for a sign-in: use it once from a terminal")
+		return errors.New("the server requires a sign-in: call it once from a terminal")
 	}
 	s.asking.Lock()
 	defer s.asking.Unlock()
@@ -93,11 +93,11 @@ func (s *signIn) authorize(ctx context.Context, req *http.Request, resp *http.Re
 		RedirectURL: back, Client: client, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
 		AuthorizationCodeFetcher: func(ctx context.Context, a *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 			if page, _, _ := strings.Cut(a.URL, "?"); own.authURL != "" && page != own.authURL {
-				return nil, fmt.Errorf("the page to sign in at is %s, not that of the issuer %s", clip.Bytes(page, 200), s.issuer)
+				return nil, fmt.Errorf("the sign-in page is %s, which does not belong to the issuer %s", clip.Bytes(page, 200), s.issuer)
 			}
 			page, err := url.Parse(a.URL)
 			if err != nil || page.Scheme != "https" && page.Scheme != "http" { // the browser would open a file, or start a program
-				return nil, fmt.Errorf("the page to sign in at is %q: expected an https address", clip.Bytes(a.URL, 200))
+				return nil, fmt.Errorf("the sign-in page is %q: expected an https address", clip.Bytes(a.URL, 200))
 			}
 			return waitForBrowser(ctx, l, page.Query().Get("state"), func() error { return open(ctx, s.u.key, a.URL) })
 		},
@@ -157,7 +157,7 @@ func (s *signIn) bind(ctx context.Context, req *http.Request, resp *http.Respons
 		}
 	}
 	if own.tokenURL == "" {
-		return own, nil, errors.New("credentials that were issued beforehand need token_url or issuer in spec.auth")
+		return own, nil, errors.New("preregistered credentials need token_url or issuer in spec.auth")
 	}
 	client := *s.client
 	client.Transport = tokensOnlyTo{s.client.Transport, own.tokenURL}
@@ -257,7 +257,7 @@ func (s *signIn) load() {
 		return
 	}
 	if err := errors.Join(perm.Folder(filepath.Dir(file)), perm.File(file)); err != nil {
-		s.u.log.Warn("the saved sign-in is left out", slog.String("error", err.Error()))
+		s.u.log.Warn("ignored the saved sign-in", slog.String("error", err.Error()))
 		return
 	}
 	data, err := regular.ReadFile(file)
@@ -266,7 +266,7 @@ func (s *signIn) load() {
 	}
 	var saved savedToken
 	if err := json.Unmarshal(data, &saved); err != nil || saved.Token == nil || saved.URL != s.to {
-		s.u.log.Warn("the saved sign-in cannot be read and is left out", slog.String("file", file))
+		s.u.log.Warn("cannot read the saved sign-in; ignored it", slog.String("file", file))
 		return
 	}
 	if saved.Issuer != s.issuer || s.tokenURL != "" && saved.Endpoint.TokenURL != s.tokenURL {
@@ -313,7 +313,7 @@ func (s *signIn) save(t *savedToken) {
 		return
 	}
 	if err := writeSecret(file, t); err != nil {
-		s.u.log.Warn("the sign-in cannot be kept", slog.String("error", err.Error()))
+		s.u.log.Warn("cannot save the sign-in", slog.String("error", err.Error()))
 	}
 }
 

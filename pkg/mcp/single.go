@@ -85,7 +85,7 @@ func (h *singletonChild) lose() {
 }
 
 func (l *pipeLink) lose() {
-	l.s.fail(errors.New("another replica may have the server now: the lease of this one ended"))
+	l.s.fail(errors.New("the lease of this replica ended, so another replica may run the server"))
 	l.child.Kill()
 }
 

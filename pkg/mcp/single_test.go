@@ -166,7 +166,7 @@ func TestLostWhileStarting(t *testing.T) {
 			}
 			log := logger(started(func() { lose() }))
 			up := open(t, mcp.Options{Single: l, Logger: log}, m)
-			if _, err := up.Call(t.Context(), key("s"), "t", nil, false); err == nil || !strings.Contains(v1.Detailed(err), "the lease of this one ended") {
+			if _, err := up.Call(t.Context(), key("s"), "t", nil, false); err == nil || !strings.Contains(v1.Detailed(err), "the lease of this replica ended") {
 				t.Errorf("the call: %v", err)
 			}
 			<-l.freed

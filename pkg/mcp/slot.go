@@ -340,7 +340,7 @@ func (s *session) setLevel(ctx context.Context, level string) {
 		err = &refusal{got.answer.Failure()}
 	}
 	if err != nil {
-		s.log.Debug("the server does not accept the level of its log messages", "level", level, "error", s.mask(err.Error()))
+		s.log.Debug("the server rejected the log level", "level", level, "error", s.mask(err.Error()))
 		return
 	}
 	s.level = level

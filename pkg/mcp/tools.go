@@ -112,11 +112,11 @@ func (u *upstream) tool(raw json.RawMessage) DiscoveredTool {
 		}
 		broken(&d, "/metadata/name", "1 to 64 letters, digits, \"_\" and \"-\"", msg)
 	case !titleOK, !textOK:
-		broken(&d, "/spec/description", "a string", "the server gives the tool a title or description that is not a string")
+		broken(&d, "/spec/description", "a string", "the title or description of the tool is not a string")
 	case !hintsOK:
-		broken(&d, "/spec/hints", "an object", "the server gives the tool annotations that cannot be read: "+excerpt(d.Annotations))
+		broken(&d, "/spec/hints", "an object", "the annotations of the tool cannot be read: "+excerpt(d.Annotations))
 	case len(t.Spec.InputSchema) == 0 || string(t.Spec.InputSchema) == "null":
-		broken(&d, "/spec/input_schema", "a JSON Schema", "the server gives the tool no inputSchema")
+		broken(&d, "/spec/input_schema", "a JSON Schema", "the tool has no inputSchema")
 	case u.spec.Spec.URL != "" && headerProblem(d.InputSchema) != "":
 		broken(&d, "/spec/input_schema", "legal headers", headerProblem(d.InputSchema))
 	default:

@@ -170,7 +170,7 @@ func (u *upstream) backoffError(sl *slot, wait time.Duration) error {
 	if errors.As(sl.lastErr, &last) {
 		e.Message, e.Detail, e.Cause = last.Message, last.Detail, last.Cause
 	}
-	next := fmt.Sprintf("; the next try is in %s", clip.Duration(max(wait.Round(10*time.Millisecond), 10*time.Millisecond)))
+	next := fmt.Sprintf("; next attempt in %s", clip.Duration(max(wait.Round(10*time.Millisecond), 10*time.Millisecond)))
 	e.Message += next
 	if e.Detail != "" {
 		e.Detail += next

@@ -210,7 +210,7 @@ func (u *upstream) state(err error) ServerState {
 	case err != nil:
 		s.Err, s.Reason = err, v1.Detailed(err)
 	case s.LastSeen.IsZero():
-		s.Reason = "it was not asked yet"
+		s.Reason = "not discovered yet"
 	default:
 		s.Ready = true
 	}
@@ -261,7 +261,7 @@ func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args j
 		if text == "" && res.Structured {
 			text = string(res.Content)
 		}
-		text = cmp.Or(clip.Bytes(text, maxErrorText), "the tool reported failure and gave no text")
+		text = cmp.Or(clip.Bytes(text, maxErrorText), "the tool reported a failure without a text")
 		return res, &v1.ExecutionError{Tool: tool, Phase: v1.PhaseExecute, Message: text}
 	}
 	return res, nil
@@ -329,7 +329,7 @@ func (u *Upstreams) Complete(ctx context.Context, server v1.Key, r CompletionReq
 		return Completion{}, err
 	}
 	if (r.Prompt == "") == (r.URITemplate == "") {
-		return Completion{}, fmt.Errorf("a completion is for a prompt or for a resource template")
+		return Completion{}, fmt.Errorf("a completion needs either a prompt or a resource template")
 	}
 	ref := map[string]string{"type": "ref/prompt", "name": r.Prompt}
 	if r.Prompt == "" {

@@ -50,7 +50,7 @@ func TestCallOverEveryTransport(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			u := open(t, mcp.Options{}, tt.server)
-			if st, _ := u.State(key("s")); st.Ready || st.Reason != "it was not asked yet" || st.Starts != 0 {
+			if st, _ := u.State(key("s")); st.Ready || st.Reason != "not discovered yet" || st.Starts != 0 {
 				t.Errorf("before the first use: %+v", st)
 			}
 			res, err := u.Call(t.Context(), key("s"), "echo", []byte(`{"n":12345678901234567890}`), false)
@@ -141,11 +141,11 @@ func TestDiscoverBrokenTools(t *testing.T) {
 	want := map[string]string{
 		"good": "", "readOnly": "",
 		"array":     `the root type of an input schema must be "object" (MCP specification, server/tools)`,
-		"none":      "the server gives the tool no inputSchema",
+		"none":      "the tool has no inputSchema",
 		"bool":      "a JSON Schema must be an object, got boolean",
 		"has space": `"s__has space" is not a legal name of a tool: expected 1 to 64 letters, digits, "_" and "-"`,
-		"desc":      "the server gives the tool a title or description that is not a string",
-		"hints":     `the server gives the tool annotations that cannot be read: "\"x\""`,
+		"desc":      "the title or description of the tool is not a string",
+		"hints":     `the annotations of the tool cannot be read: "\"x\""`,
 		"twice":     `the server lists the tool "twice" twice`,
 	}
 	if diff := cmp.Diff(want, problems); diff != "" {
@@ -173,7 +173,7 @@ func TestSchemasKeepTheirBytes(t *testing.T) {
 }
 
 func TestPagesAreBounded(t *testing.T) {
-	for role, want := range map[string]string{"raw:loop": `the cursor "again" of page 2 came before`, "raw:endless": "more than 200 pages"} {
+	for role, want := range map[string]string{"raw:loop": `the cursor "again" of page 2 occurred before`, "raw:endless": "more than 200 pages"} {
 		t.Run(role, func(t *testing.T) {
 			st := open(t, mcp.Options{}, stdio("s", role)).Discover(t.Context())[0]
 			if !st.Ready || len(st.Tools) == 0 || len(st.Warnings) != 1 || !strings.Contains(st.Warnings[0], want) {
@@ -254,7 +254,7 @@ func TestOneBadServerHidesNoOther(t *testing.T) {
 			}
 			began := time.Now() // it is left alone, so the call fails at once
 			_, err := u.Call(t.Context(), key(name), "x", nil, true)
-			if !errors.As(err, &unavailable) || time.Since(began) > 200*time.Millisecond || !strings.Contains(v1.Detailed(err), "; the next try is in ") {
+			if !errors.As(err, &unavailable) || time.Since(began) > 200*time.Millisecond || !strings.Contains(v1.Detailed(err), "; next attempt in ") {
 				t.Errorf("%s: call: %v after %s", name, err, time.Since(began))
 			}
 		}
@@ -562,7 +562,7 @@ func TestLastKnownToolsOfADeadServer(t *testing.T) {
 
 func TestForeignBytes(t *testing.T) {
 	tests := []struct{ role, want string }{
-		{"raw:badjson", `the server wrote what is not JSON-RPC: "Listening on port 3000"`},
+		{"raw:badjson", `the server wrote a line that is not JSON-RPC: "Listening on port 3000"`},
 		{"raw:huge", "the server sent a message of more than 1048576 bytes"},
 		{"raw:pingflood", "the server has 256 requests open at once"},
 		{"raw:odd", ""},

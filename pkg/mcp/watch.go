@@ -25,7 +25,7 @@ func (u *Upstreams) Subscribe(ctx context.Context, server v1.Key, uri string) er
 	up.mu.Lock()
 	if up.watched[uri] == 0 && len(up.watched) >= maxWatched {
 		up.mu.Unlock()
-		return up.unavailable("more than %d resources are subscribed to", maxWatched)
+		return up.unavailable("more than %d subscriptions to resources", maxWatched)
 	}
 	up.watched[uri]++
 	first := up.watched[uri] == 1
@@ -86,7 +86,7 @@ func (u *upstream) subscribe(ctx context.Context, uri string) error {
 	}
 	defer u.release(s)
 	if can := s.hello.can().Resources; can == nil || !can.Subscribe {
-		return &v1.MCPError{Server: u.key.Name, Code: -32601, Message: "the server does not say when its resources change"}
+		return &v1.MCPError{Server: u.key.Name, Code: -32601, Message: "the server does not support subscriptions to resources"}
 	}
 	if s.modern() { // a stream of its own
 		return s.listenTo(ctx, uri)
@@ -106,7 +106,7 @@ func (u *upstream) watchAgain(s *session) {
 			return
 		}
 		if err := u.subscribe(u.life, uri); err != nil {
-			u.log.Warn("a resource cannot be subscribed to again", slog.String("uri", clip.Bytes(uri, 200)), slog.Any("error", err))
+			u.log.Warn("cannot subscribe to a resource again", slog.String("uri", clip.Bytes(uri, 200)), slog.Any("error", err))
 			continue
 		}
 		u.resourceUpdated(uri)

@@ -90,7 +90,7 @@ func ParseAddress(text string) (Address, error) {
 	case ok && scheme == OCI:
 		return parseOCI(rest)
 	case ok && slices.Contains([]string{"https", "ssh", "file"}, scheme):
-		return Address{}, fmt.Errorf("%s: write git+%s:// for a repository of git", expected, scheme)
+		return Address{}, fmt.Errorf("%s: write git+%s:// for a Git repository", expected, scheme)
 	case ok && (scheme == "http" || scheme == "git+http" || scheme == "git" || scheme == "git+git"):
 		return Address{}, fmt.Errorf("%s: %s:// is not encrypted, and anyone on the way could change what is served", expected, scheme)
 	case !ok && oneSlash.MatchString(text):
@@ -104,7 +104,7 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, errors.New(expected) // its own error would repeat a secret
 	}
 	if _, secret := u.User.Password(); secret || u.User != nil && scheme != GitSSH {
-		return Address{}, errors.New("an address is in logs: leave who signs in to git's credential helpers, or to the variables TOOLCTL_GIT_USERNAME and TOOLCTL_GIT_PASSWORD")
+		return Address{}, errors.New("keep credentials out of addresses, which logs show: use Git's credential helpers, or TOOLCTL_GIT_USERNAME and TOOLCTL_GIT_PASSWORD")
 	}
 	a := Address{Scheme: scheme}
 	if err := a.readQuery(u); err != nil {
@@ -160,7 +160,7 @@ func cleanPath(p string) (string, error) {
 func (a *Address) readQuery(u *url.URL) error {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil || u.Fragment != "" {
-		return errors.New("expected nothing but ?ref=REF behind the path")
+		return errors.New("expected only ?ref=REF after the path")
 	}
 	for key, values := range query {
 		if key != "ref" || len(values) != 1 {

@@ -22,5 +22,5 @@ func ExampleParseAddress() {
 	// Output:
 	// git+https of https://git.example.com/team/tools, path "prod", ref "main"
 	// oci of registry.example.com/team/tools:1.4, path ".", ref ""
-	// an address is in logs: leave who signs in to git's credential helpers, or to the variables TOOLCTL_GIT_USERNAME and TOOLCTL_GIT_PASSWORD
+	// keep credentials out of addresses, which logs show: use Git's credential helpers, or TOOLCTL_GIT_USERNAME and TOOLCTL_GIT_PASSWORD
 }

@@ -147,7 +147,7 @@ func TestHostileRepositories(t *testing.T) {
 		r.write(t, ".gitattributes", "*.json filter=lfs\n")
 		r.write(t, ".lfsconfig", "[lfs]\n\turl = http://127.0.0.1:1/\n\tcustomtransfer.x.path = "+script+"\n")
 		r.write(t, "b.yaml", text)
-		if _, err := load(t); err == nil || !strings.Contains(err.Error(), "b.yaml: the file is a pointer of Git LFS") {
+		if _, err := load(t); err == nil || !strings.Contains(err.Error(), "b.yaml: the file is a Git LFS pointer") {
 			t.Errorf("got %v", err)
 		}
 		r.write(t, "b.yaml", strings.Replace(tool("b"), "mock_result: 1", "mock_result_file: answer.json", 1))

@@ -35,7 +35,7 @@ func TestPackIsBounded(t *testing.T) {
 	rand.New(rand.NewSource(1)).Read(noise)
 	r.write(t, "noise.bin", string(noise))
 	large := r.push(t)
-	if _, err = remote.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "git fetch") || !strings.Contains(err.Error(), "too large: a pack of it is larger than the 1 MiB that are allowed") {
+	if _, err = remote.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "git fetch") || !strings.Contains(err.Error(), "too large: one of its packs exceeds 1 MiB") {
 		t.Errorf("got %v", err)
 	}
 	if s := remote.Status(); s.Revision != small || s.Failed == nil || s.Failed.Revision != large {

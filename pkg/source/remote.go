@@ -173,7 +173,7 @@ func (r *Remote) Load(ctx context.Context) (*manifest.Set, error) {
 		r.tried = nil
 		return nil, r.failed(head, err)
 	}
-	r.opts.Logger.Error("the newest revision is bad: one before it is used", "source", r.origin.String(), "bad", head, "commit", older, "error", bad.Error())
+	r.opts.Logger.Error("the newest revision is bad; an earlier one is used", "source", r.origin.String(), "bad", head, "commit", older, "error", bad.Error())
 	r.tried.set, r.tried.err = set, nil
 	return set, nil
 }
@@ -185,7 +185,7 @@ func (r *Remote) last(ctx context.Context) (string, error) {
 	}
 	last, err := r.memory.Last(ctx)
 	if err != nil {
-		return "", fmt.Errorf("which revision was served before is not known: %w", err)
+		return "", fmt.Errorf("cannot read which revision was served before: %w", err)
 	}
 	return last, nil
 }
@@ -194,11 +194,11 @@ func (r *Remote) last(ctx context.Context) (string, error) {
 func (r *Remote) use(ctx context.Context, revision, from string, newer *Failure) error {
 	if r.memory != nil {
 		if err := r.memory.Use(ctx, revision); err != nil {
-			return fmt.Errorf("%s is not served: that it is cannot be noted: %w", Named(revision), err)
+			return fmt.Errorf("%s is not served, because recording it failed: %w", Named(revision), err)
 		}
 	}
 	if from != "" {
-		r.opts.Logger.Warn("the source went back: a revision is used that does not descend from the one before", "source", r.origin.String(), "commit", revision, "before", from)
+		r.opts.Logger.Warn("the source went back: the new revision does not descend from the one before", "source", r.origin.String(), "commit", revision, "before", from)
 	}
 	r.using(revision, from, newer)
 	return nil

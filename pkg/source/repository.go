@@ -237,7 +237,7 @@ func (r *Repository) clone(ctx context.Context, commit string, options ...string
 	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--force"}, options...)
 	_, err = g.run(ctx, append(args, "--end-of-options", r.address.Remote, "+"+commit+":refs/toolctl/at")...)
 	if failed := new(gitError); errors.As(err, &failed) && r.full(dir) {
-		err = &gitError{failed.command, fmt.Sprintf("the repository is too large: a pack of it is larger than the %d MiB that are allowed", r.limits.FileBytes>>20)}
+		err = &gitError{failed.command, fmt.Sprintf("the repository is too large: one of its packs exceeds %d MiB", r.limits.FileBytes>>20)}
 	}
 	return g, err
 }

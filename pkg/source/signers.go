@@ -34,7 +34,7 @@ func (s *signers) read() (*keys, error) {
 	text, err := regular.ReadFile(s.file)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the keys that commits are signed with: %w", err)
+		return nil, fmt.Errorf("the keys that sign commits: %w", err)
 	case len(text) > maxKeys:
 		return nil, fmt.Errorf("%s is larger than %d bytes", s.file, maxKeys)
 	}
@@ -99,7 +99,7 @@ func importKeys(ctx context.Context, r *runner, file string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("the keys that commits are signed with: %w", err)
+		return fmt.Errorf("the keys that sign commits: %w", err)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (t *tree) extract(ctx context.Context, at, into string) ([]leftOut, error) 
 		if len(left) == 1 {
 			return nil, fmt.Errorf("git: %s at %s %s", at, t.name, left[0].why)
 		}
-		return nil, fmt.Errorf("git: %s is a symlink at %s: name what it leads to", at, t.name)
+		return nil, fmt.Errorf("git: %s is a symlink at %s: use its target", at, t.name)
 	}
 	if len(blobs) == 1 && blobs[0].path == at {
 		if blobs, left, err = t.list(ctx, path.Dir(at)); err != nil {
@@ -68,7 +68,7 @@ func (t *tree) extract(ctx context.Context, at, into string) ([]leftOut, error) 
 	defer root.Close()
 	err = t.contents(ctx, blobs, func(b blob, data []byte) error {
 		if bytes.HasPrefix(data, pointer) {
-			left = append(left, leftOut{b.path, "is a pointer of Git LFS, whose content is not fetched: commit the file itself"})
+			left = append(left, leftOut{b.path, "is a Git LFS pointer, and LFS content is not fetched: commit the file itself"})
 			return nil
 		}
 		name := filepath.FromSlash(b.path)
@@ -122,11 +122,11 @@ func (t *tree) list(ctx context.Context, at string) ([]blob, []leftOut, error) {
 			left = append(left, leftOut{name, fmt.Sprintf("is larger than %d bytes", maxFileBytes)})
 			continue
 		case link && !t.links:
-			left = append(left, leftOut{name, "is a symlink, and those of a repository are not followed: put the file there"})
+			left = append(left, leftOut{name, "is a symlink, and symlinks in repositories are not followed: commit the file itself"})
 			continue
 		}
 		if total += size; len(blobs) == maxFiles || total > maxBytes {
-			return nil, nil, fmt.Errorf("git: %s has more than %d files or %d bytes at %s: name a smaller folder", t.name, maxFiles, maxBytes, at)
+			return nil, nil, fmt.Errorf("git: %s has more than %d files or %d bytes at %s: use a smaller folder", t.name, maxFiles, maxBytes, at)
 		}
 		blobs = append(blobs, blob{f[2], name, link})
 	}

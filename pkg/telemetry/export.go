@@ -157,7 +157,7 @@ func (f *failure) report(err error) {
 		return
 	}
 	f.once.Do(func() {
-		f.log.Warn("telemetry: "+f.signal.name+" are not exported; calls go on without, and this message is not repeated", slog.String("error", reason(err)))
+		f.log.Warn("telemetry: "+f.signal.name+" cannot be exported; calls continue, and this message is not repeated", slog.String("error", reason(err)))
 	})
 }
 

@@ -184,7 +184,7 @@ func (s signal) exporters(log *slog.Logger) []string {
 		case "otlp", "console":
 			names = append(names, name)
 		default:
-			log.Warn("telemetry: unknown exporter, which is left out: expected otlp, console or none; Prometheus reads metrics at an address of their own",
+			log.Warn("telemetry: ignored an unknown exporter: expected otlp, console or none; Prometheus reads metrics at an address of their own",
 				slog.String("variable", variable), slog.String("value", name))
 		}
 	}

@@ -102,7 +102,7 @@ func TestVariables(t *testing.T) {
 		{name: "the console", env: map[string]string{"OTEL_TRACES_EXPORTER": "console", "OTEL_METRICS_EXPORTER": "console"}, traces: true, metrics: true},
 		{name: "two exporters", env: map[string]string{"OTEL_TRACES_EXPORTER": "console, otlp"}, traces: true},
 		{name: "gRPC", env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, traces: overGRPC, metrics: overGRPC, logged: grpcLogged},
-		{name: "an unknown exporter", env: map[string]string{"OTEL_METRICS_EXPORTER": "prometheus"}, logged: "unknown exporter, which is left out: expected otlp, console or none"},
+		{name: "an unknown exporter", env: map[string]string{"OTEL_METRICS_EXPORTER": "prometheus"}, logged: "ignored an unknown exporter: expected otlp, console or none"},
 		{name: "an unknown protocol", env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/json"}, metrics: true,
 			logged: "unknown protocol, nothing is exported: expected http/protobuf or grpc"},
 		{name: "Prometheus", prometheus: true, metrics: true},
@@ -246,12 +246,12 @@ func TestCollectorDown(t *testing.T) {
 	}
 	cases := []down{
 		{name: "nobody listens", endpoint: "http://user:hunter2@" + nobody, logged: "connection refused"},
-		{name: "nobody listens, with retries", endpoint: "http://" + nobody, retry: true, logged: "calls go on without"},
+		{name: "nobody listens, with retries", endpoint: "http://" + nobody, retry: true, logged: "calls continue"},
 		{name: "it never answers", endpoint: silent.URL, logged: "the collector did not accept them in time"},
 		{name: "it refuses", endpoint: refusing.URL, logged: "401"},
 	}
 	if overGRPC {
-		cases = append(cases, down{name: "nobody listens, gRPC", endpoint: "http://" + nobody, protocol: "grpc", logged: "calls go on without"})
+		cases = append(cases, down{name: "nobody listens, gRPC", endpoint: "http://" + nobody, protocol: "grpc", logged: "calls continue"})
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -264,7 +264,7 @@ func TestCollectorDown(t *testing.T) {
 				t.Error(err)
 			}
 			text := l.String()
-			if strings.Count(text, "traces are not exported") != 1 || strings.Count(text, "metrics are not exported") != 1 || !strings.Contains(text, tc.logged) {
+			if strings.Count(text, "traces cannot be exported") != 1 || strings.Count(text, "metrics cannot be exported") != 1 || !strings.Contains(text, tc.logged) {
 				t.Errorf("logged %s", text)
 			}
 			if strings.Contains(text, "hunter2") {

@@ -54,8 +54,8 @@ func TestResultIsSeen(t *testing.T) {
 		t.Error(text)
 	}
 	// What another program, or a later start, answers at the address is told as it is.
-	b.run(chromedp.Evaluate(`window.fetch = () => Promise.resolve(new Response("this address is that of an earlier start", { status: 403, headers: { "Content-Type": "text/plain" } }))`, nil), click("#run"),
-		until(`document.querySelector("#outcome .problem")?.textContent === "this address is that of an earlier start"`))
+	b.run(chromedp.Evaluate(`window.fetch = () => Promise.resolve(new Response("this address belongs to an earlier run", { status: 403, headers: { "Content-Type": "text/plain" } }))`, nil), click("#run"),
+		until(`document.querySelector("#outcome .problem")?.textContent === "this address belongs to an earlier run"`))
 }
 
 // A table that is a part of a result has its name, and stands with the rest of the result.

@@ -109,7 +109,7 @@ func TestAnotherPortGetsNoCookie(t *testing.T) {
 func TestSignInByToken(t *testing.T) {
 	s, b := shop(t, "--token-file", tokens(t, "ann")), open(t)
 	b.run(chromedp.Navigate(s.url+"approvals"), see("#token"), keys("#token", "wrong"+kb.Enter), see(".problem"))
-	if text := b.text(".problem"); text != "The token was not accepted: the token is not known." {
+	if text := b.text(".problem"); text != "The token was not accepted: the token is unknown." {
 		t.Error(text)
 	}
 	b.run(chromedp.Navigate(s.url+"approvals"), see("#token"), keys("#token", "ann"), click("main button.primary"), see("#open"))

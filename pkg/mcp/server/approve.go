@@ -20,7 +20,7 @@ import (
 var approvalForm = json.RawMessage(`{
   "type": "object",
   "properties": {
-    "approve": {"type": "boolean", "title": "Approve", "description": "Yes lets the call go on; no refuses it"},
+    "approve": {"type": "boolean", "title": "Approve", "description": "Yes allows the call; no refuses it"},
     "reason": {"type": "string", "title": "Reason", "description": "Why, for the record", "maxLength": 500}
   },
   "required": ["approve"]
@@ -35,8 +35,8 @@ func (s *Server) asker(p *mcp.Peer, principal string) callctx.Asker {
 		}
 		text, err := approvalText(info)
 		if err != nil {
-			s.opts.Logger.WarnContext(ctx, "a call that needs approval is left to 'toolctl approvals show' and 'approve': a form cannot show its arguments", slog.String("tool", info.ToolName), slog.Any("error", err))
-			return v1.Decision{Reason: "a form cannot show its arguments whole: " + err.Error()}, false, nil
+			s.opts.Logger.WarnContext(ctx, "a form cannot show the arguments of a call that needs approval: use 'toolctl approvals show' and 'approve'", slog.String("tool", info.ToolName), slog.Any("error", err))
+			return v1.Decision{Reason: "a form cannot show all of its arguments: " + err.Error()}, false, nil
 		}
 		params, err := json.Marshal(struct {
 			Mode    string          `json:"mode"`

@@ -29,7 +29,7 @@ func (s *Server) fits(what string, n int64) error {
 	if s.admission.Result(n) == nil {
 		return nil
 	}
-	return &jsonrpc.Error{Code: codeUnavailable, Message: fmt.Sprintf("%s: its %d bytes are more than the %d that this server passes on", clip.Bytes(what, 100), n, s.admission.Limits().MaxResultBytes)}
+	return &jsonrpc.Error{Code: codeUnavailable, Message: fmt.Sprintf("%s: its %d bytes exceed the limit of %d", clip.Bytes(what, 100), n, s.admission.Limits().MaxResultBytes)}
 }
 
 // size is about how many bytes a result is, before what is escaped in JSON.

@@ -36,7 +36,7 @@ func TestResultsThatAreTooLarge(t *testing.T) {
 				raw := rawCall(t, s, version)
 				text := toJSON(t, raw)
 				s = server.New(answer(tc.res, nil), server.Options{Admission: admission.New(admission.Limits{MaxResultBytes: most})})
-				if told := raw["isError"] == true && strings.Contains(text, "is larger than the 1000 that this server allows"); told == tc.want {
+				if told := raw["isError"] == true && strings.Contains(text, "exceeds the limit of 1000"); told == tc.want {
 					t.Errorf("%s: got %.300s", protocol, text)
 				}
 				if !tc.want && len(text) > 600 {
@@ -53,11 +53,11 @@ func TestPromptsAndResourcesThatAreTooLarge(t *testing.T) {
 	l := &library{catalog: catalogOf(), servers: []server.Upstream{a}}
 	cs := overStdio(t, server.New(l, server.Options{Admission: admission.New(admission.Limits{MaxResultBytes: 2})}), versions["modern"], nil)
 	_, err := cs.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "a__greet"}) // its answer is "d" and "hi"
-	if err == nil || !strings.Contains(err.Error(), "prompt a__greet: its 3 bytes are more than the 2") {
+	if err == nil || !strings.Contains(err.Error(), "prompt a__greet: its 3 bytes exceed the limit of 2") {
 		t.Errorf("got %v", err)
 	}
 	_, err = cs.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "file:///x"})
-	if err == nil || !strings.Contains(err.Error(), "file:///x: its 10 bytes are more than the 2") {
+	if err == nil || !strings.Contains(err.Error(), "file:///x: its 10 bytes exceed the limit of 2") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -83,7 +83,7 @@ func (s *Server) outcome(ctx context.Context, r *request, name string, offer Off
 	var missing *v1.NotFoundError
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), admission.ErrStopping):
-		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: "the server stops and has cancelled the call: whether it was carried out is not known. Find out before you make it again"}
+		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: "the server is stopping and cancelled the call: the tool may have run. Find out before you repeat the call"}
 	case errors.As(err, &missing): // it went between the list and the call
 		return nil, unknownTool(name)
 	case err != nil && ctx.Err() != nil:

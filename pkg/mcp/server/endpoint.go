@@ -138,7 +138,7 @@ func (d *endpoint) takeSession(ctx context.Context, who string) error {
 	}
 	d.server.observer.sessionEvicted(ctx)
 	if count := d.server.sessions.countEvicted(); count > 0 {
-		d.server.opts.Logger.Warn("sessions that were idle longest made room for new ones: their clients begin again; see --max-sessions",
+		d.server.opts.Logger.Warn("ended the longest idle sessions to make room for new ones; see --max-sessions",
 			slog.Int("sessions", count), slog.String("principal", evicted.user), slog.String("idle", clip.Duration(idle.Round(time.Second))))
 	}
 	return d.sessions.Wait(ctx, who, budget.Patience)

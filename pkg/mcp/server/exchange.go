@@ -223,7 +223,7 @@ func (d *endpoint) get(w http.ResponseWriter, r *http.Request, principal string)
 	if last := r.Header.Get(wire.HeaderEvent); last != "" {
 		if s, after := n.replays.find(last); s == nil || !s.stream.resume(r.Context(), w, s, after) {
 			// 404 would say that the session is not found.
-			http.Error(w, "there is nothing to resume after the event "+strconv.Quote(last)+": it is not of this session, or is kept no longer", http.StatusBadRequest)
+			http.Error(w, "cannot resume after the event "+strconv.Quote(last)+": it belongs to another session or has expired", http.StatusBadRequest)
 		}
 		return
 	}

@@ -75,7 +75,7 @@ func (d *endpoint) forward(w http.ResponseWriter, r *http.Request, owner string,
 		return
 	}
 	log := d.server.opts.Logger.With(slog.String("replica", owner), slog.Any("error", err))
-	log.DebugContext(r.Context(), "a request was not forwarded, or its answer did not come")
+	log.DebugContext(r.Context(), "a request was not forwarded, or its answer was lost")
 	id := in.message.ID
 	switch gone := errors.Is(err, replica.ErrGone); {
 	case begun && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream"):
@@ -98,10 +98,10 @@ func (d *endpoint) forward(w http.ResponseWriter, r *http.Request, owner string,
 		unavailable(w, err.Error())
 	case errors.Is(err, replica.ErrAway):
 		log.WarnContext(r.Context(), "a replica cannot be reached")
-		unavailable(w, "the replica that has it cannot be reached now: try again later")
+		unavailable(w, "the replica that has the session or call cannot be reached: try again later")
 	default:
 		log.WarnContext(r.Context(), "the leases cannot be read")
-		unavailable(w, "the replica that has it cannot be found now: try again later")
+		unavailable(w, "the replica that has the session or call cannot be found: try again later")
 	}
 }
 
@@ -110,11 +110,11 @@ func lost(id json.RawMessage, err error) []byte {
 	why := "the replica that made the call cannot be reached"
 	switch {
 	case errors.Is(err, admission.ErrStopping):
-		why = "this replica stops before the one that made the call answered"
+		why = "this replica is stopping, and the replica that made the call has not answered"
 	case errors.Is(err, replica.ErrGone):
 		why = "the replica that made the call has ended"
 	}
-	return write(id, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: why + ": whether the call was carried out is not known. Find out before you make it again"}).text
+	return write(id, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: why + ": the tool may have run. Find out before you repeat the call"}).text
 }
 
 // enterForwarded takes requests that other replicas forward. Where they came from was checked by those, which

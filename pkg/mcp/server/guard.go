@@ -111,7 +111,7 @@ func (d *endpoint) verify(ctx context.Context, presented string) (caller, *refus
 			return caller{Caller: Caller{Principal: known.name, Groups: known.groups, dropped: func(f func()) func() { return t.onDrop(known, f) }}}, nil
 		}
 		if d.opts.OAuth == nil {
-			return caller{}, &refusal{http.StatusUnauthorized, "invalid_token", "the token is not known"}
+			return caller{}, &refusal{http.StatusUnauthorized, "invalid_token", "the token is unknown"}
 		}
 	}
 	token, err := d.verifier.Verify(ctx, presented)

@@ -43,9 +43,9 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 		return ok && isLoopback(at)
 	})
 	if err != nil {
-		s.opts.Logger.Error("nothing can be served", slog.Any("error", err))
+		s.opts.Logger.Error("the handler refuses all requests", slog.Any("error", err))
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "the server's options are not valid: its log says why", http.StatusInternalServerError)
+			http.Error(w, "the options of the server are invalid: see its log", http.StatusInternalServerError)
 		})
 	}
 	s.mu.Lock()

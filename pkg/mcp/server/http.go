@@ -268,7 +268,7 @@ func (s *Server) shutdown(srv *http.Server) {
 	go func() {
 		defer close(closing)
 		if err := srv.Shutdown(ctx); err != nil {
-			s.opts.Logger.Warn("connections did not end in time and are cut", slog.Any("error", err))
+			s.opts.Logger.Warn("connections did not end in time and were closed", slog.Any("error", err))
 			_ = srv.Close()
 		}
 	}()

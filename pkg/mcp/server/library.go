@@ -140,7 +140,7 @@ func page(all []listed, cursor string, size int) ([]listed, string, error) {
 	if cursor != "" {
 		last, err := base64.RawURLEncoding.DecodeString(cursor)
 		if err != nil || len(last) == 0 {
-			return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server: begin again without one"}
+			return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not from this server: start again without one"}
 		}
 		at, found := slices.BinarySearchFunc(all, string(last), func(l listed, last string) int { return strings.Compare(l.place, last) })
 		if from = at; found {

@@ -235,10 +235,10 @@ func (s *Server) subscribe(ctx context.Context, r *request) (answer, error) {
 // of many must not end a client's stream of everything else.
 func (s *Server) noUpdates(uri, version string) error {
 	if wire.IsModern(version) {
-		s.opts.Logger.Debug("a resource is subscribed to whose changes are not told", slog.String("uri", clip.Bytes(uri, 100)))
+		s.opts.Logger.Debug("client subscribed to a resource without update notifications", slog.String("uri", clip.Bytes(uri, 100)))
 		return nil
 	}
-	return invalidParams(fmt.Sprintf("resource %q: its changes are not told", clip.Bytes(uri, 100)))
+	return invalidParams(fmt.Sprintf("resource %q has no update notifications", clip.Bytes(uri, 100)))
 }
 
 // unsubscribe takes a subscription back.
@@ -262,6 +262,6 @@ func (s *Server) unwatch(server v1.Key, uri string) {
 	ctx, cancel := context.WithTimeout(context.Background(), unwatchTimeout)
 	defer cancel()
 	if err := s.catalog.Unsubscribe(ctx, server, uri); err != nil {
-		s.opts.Logger.Debug("a server was not told that a subscription ended", slog.String("server", server.Name), slog.Any("error", err))
+		s.opts.Logger.Debug("a server could not be told that a subscription ended", slog.String("server", server.Name), slog.Any("error", err))
 	}
 }

@@ -71,7 +71,7 @@ func (d *endpoint) mounted(route admission.Route) admission.Route {
 		case !d.hostAllowed(r) && (d.named == "" || !d.local(r) || !strings.EqualFold(hostname(r.Host), d.named)):
 			text := foreignHost
 			if strings.HasSuffix(strings.ToLower(hostname(r.Host)), ".localhost") {
-				text = "this address is that of an earlier start, or of another program: open the link that toolctl printed when it started, or run 'toolctl ui' on this machine for a new one"
+				text = "this address belongs to an earlier run or to another program: open the link that toolctl printed at its start, or run 'toolctl ui' on this machine for a new link"
 			}
 			return admission.TurnAway(admission.Stranger(r), http.StatusForbidden, text)
 		case origin != "" && !sameOrigin && !sameHost(origin, r.Host) && !d.own(origin), cross.Check(r) != nil && !d.own(origin):

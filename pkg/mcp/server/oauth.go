@@ -66,7 +66,7 @@ func (o OAuth) prepare(log *slog.Logger, now func() time.Time) (*OAuth, *access.
 		return nil, nil, err
 	}
 	if o.Resource == "" {
-		return nil, nil, errors.New("no audience is a URL: name the address that clients know the server by as the resource")
+		return nil, nil, errors.New("no audience is a URL: set the resource to the public URL of the server")
 	}
 	if _, err := resourceURL(o.Resource); err != nil {
 		return nil, nil, fmt.Errorf("resource %q: %w", o.Resource, err)

@@ -273,7 +273,7 @@ func TestKeptEventsAreBounded(t *testing.T) {
 	if all := stream.rest(); len(all) != 1 {
 		t.Errorf("%d events", len(all))
 	}
-	if status, text := client.events("", large.id).status(); status != http.StatusBadRequest || !strings.Contains(text, "kept no longer") {
+	if status, text := client.events("", large.id).status(); status != http.StatusBadRequest || !strings.Contains(text, "has expired") {
 		t.Errorf("got %d %s", status, text)
 	}
 

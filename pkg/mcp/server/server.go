@@ -150,7 +150,7 @@ func (s *Server) drain() <-chan struct{} {
 	case <-answered:
 	case <-s.opts.Hurry:
 	case <-patience.C:
-		s.opts.Logger.Warn("calls did not end in time and are cancelled")
+		s.opts.Logger.Warn("calls did not end in time and were cancelled")
 	}
 	s.calls.Stop()
 	return answered

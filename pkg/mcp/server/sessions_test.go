@@ -81,7 +81,7 @@ func TestTheSessionIdleLongestMakesRoom(t *testing.T) {
 	if got := <-ended; !strings.Contains(got, "late") {
 		t.Errorf("the call: %s", got)
 	}
-	if got := strings.Count(l.String(), "made room"); got != 1 {
+	if got := strings.Count(l.String(), "to make room"); got != 1 {
 		t.Errorf("%d lines in the log of sessions that made room: %s", got, l.String())
 	}
 	counts := readCounts(t, reader)

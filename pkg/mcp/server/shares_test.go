@@ -120,7 +120,7 @@ func TestAFullShareHurtsItsOwnerAlone(t *testing.T) {
 			go func() { done <- callOf(t, ann, "hang").said() }()
 			<-began
 		}
-		if got := callOf(t, ann, "do").said(); !strings.Contains(got, "too many calls of one principal at once") {
+		if got := callOf(t, ann, "do").said(); !strings.Contains(got, "too many calls by one principal at once") {
 			t.Errorf("ann: %s", got)
 		}
 		if got := callOf(t, bob, "do").said(); !strings.Contains(got, `"content"`) {
@@ -135,7 +135,7 @@ func TestAFullShareHurtsItsOwnerAlone(t *testing.T) {
 		for range share {
 			ready(t, ann, "ask", `{}`)
 		}
-		if got := callOf(t, ann, "ask").said(); !strings.Contains(got, "too many calls that wait for their clients of one principal at once") {
+		if got := callOf(t, ann, "ask").said(); !strings.Contains(got, "too many calls that wait for their clients by one principal at once") {
 			t.Errorf("ann: %s", got)
 		}
 		ready(t, bob, "ask", `{}`)
@@ -219,7 +219,7 @@ func TestAFullShareHurtsItsOwnerAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if res, text := send(t, "POST", e.url+"/mcp", listLegacy, of("a")...); res.StatusCode != 503 || !strings.Contains(text, "too many unread requests of one principal at once") {
+		if res, text := send(t, "POST", e.url+"/mcp", listLegacy, of("a")...); res.StatusCode != 503 || !strings.Contains(text, "too many unread requests by one principal at once") {
 			t.Errorf("ann: %d %s", res.StatusCode, text)
 		}
 		if got := callOf(t, bob, "do").said(); !strings.Contains(got, `"content"`) {

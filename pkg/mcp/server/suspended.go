@@ -299,7 +299,7 @@ func (s *Server) resume(state string, bound []byte, at *request) (*suspendedCall
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.at != nil || what.Round != h.rounds {
-		return nil, refuse("requestState: it was used already: take that of the latest answer")
+		return nil, refuse("requestState: it was already used: send the one of the latest answer")
 	}
 	h.expiry.Stop()
 	h.at = at

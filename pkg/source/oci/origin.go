@@ -25,7 +25,7 @@ var _ source.Origin = (*Origin)(nil)
 func NewOrigin(r *Repository, keyFile string) (*Origin, error) {
 	o := &Origin{r, keyFile}
 	if keyFile == "" && r.remote.Reference.ValidateReferenceAsDigest() != nil {
-		return nil, fmt.Errorf("%s is a tag, which is whatever was pushed last: name a digest, as in %s@sha256:…, or ask for signatures", r, r.address.Set())
+		return nil, fmt.Errorf("%s is a tag, which can move: use a digest, such as %s@sha256:…, or require signatures", r, r.address.Set())
 	}
 	if keyFile != "" {
 		if _, _, err := o.keys(); err != nil {

@@ -66,7 +66,7 @@ type Repository struct {
 // loopback is spoken to without TLS, as docker does.
 func Open(a source.Address, o Options) (*Repository, error) {
 	if a.Scheme != source.OCI {
-		return nil, fmt.Errorf("%s is not an address of a package", a)
+		return nil, fmt.Errorf("%s is not the address of a package", a)
 	}
 	if o.Env == nil {
 		o.Env = os.LookupEnv
@@ -129,7 +129,7 @@ func (r *Repository) resolve(ctx context.Context, reference string) (v1.Descript
 // digest.
 func (r *Repository) Push(ctx context.Context, files map[string][]byte) (string, error) {
 	if strings.Contains(r.address.Remote, "@") {
-		return "", errors.New("a digest names a package that is there: push to a tag")
+		return "", errors.New("a digest names an existing package: push to a tag")
 	}
 	archive, err := pack(files)
 	if err != nil {
@@ -188,7 +188,7 @@ func bad(digest string, err error) error {
 // layer reads the only layer of an artifact, and holds all to its digests.
 func (r *Repository) layer(ctx context.Context, d v1.Descriptor, kind, layerType string, most int64) ([]byte, error) {
 	if d.Size > maxManifest || d.MediaType != v1.MediaTypeImageManifest {
-		return nil, contentError{fmt.Errorf("it is not a package of toolctl, but %s of %d bytes", d.MediaType, d.Size)}
+		return nil, contentError{fmt.Errorf("it is not a toolctl package, but %s of %d bytes", d.MediaType, d.Size)}
 	}
 	text, err := content.FetchAll(ctx, r.remote.Manifests(), d)
 	if err != nil {
