@@ -164,34 +164,7 @@ func (s schema) sub(v any) schema {
 }
 
 // types returns the types that a value may have, guessed from other keywords if need be; nil for any type.
-func (s schema) types() []string {
-	switch t := s.at.get("type").(type) {
-	case string:
-		return []string{t}
-	case []any:
-		var all []string
-		for _, one := range t {
-			if name, ok := one.(string); ok {
-				all = append(all, name)
-			}
-		}
-		return all
-	}
-	for _, hint := range []struct {
-		keys []string
-		kind string
-	}{
-		{[]string{"properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties", "maxProperties", "dependentRequired"}, "object"},
-		{[]string{"items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems"}, "array"},
-		{[]string{"pattern", "minLength", "maxLength", "format"}, "string"},
-		{[]string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}, "number"},
-	} {
-		if slices.ContainsFunc(hint.keys, s.at.has) {
-			return []string{hint.kind}
-		}
-	}
-	return nil
-}
+func (s schema) types() []string { return jsonschema.Types(s.at) }
 
 func (s schema) text(key string) string {
 	t, _ := s.at.get(key).(string)

@@ -102,28 +102,16 @@ func (g *generator) value(node any, depth int) any {
 }
 
 func (g *generator) kind(s map[string]any) string {
-	switch t := s["type"].(type) {
-	case string:
-		return t
-	case []any:
-		var names []string
-		for _, item := range t {
-			if name, ok := item.(string); ok && name != "null" {
-				names = append(names, name)
-			}
-		}
-		if len(names) > 0 {
-			return names[g.random.IntN(len(names))]
-		}
+	types := schema.Types(schema.ObjectOf(s))
+	names := slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "null" })
+	_, isList := s["type"].([]any)
+	switch {
+	case len(names) > 0 && isList:
+		return names[g.random.IntN(len(names))]
+	case len(names) > 0:
+		return names[0]
+	case len(types) > 0 || isList:
 		return "null"
-	}
-	for _, hint := range []struct{ keyword, kind string }{
-		{"properties", "object"}, {"required", "object"}, {"items", "array"}, {"minItems", "array"}, {"pattern", "string"}, {"format", "string"},
-		{"minLength", "string"}, {"maxLength", "string"}, {"minimum", "number"}, {"maximum", "number"},
-	} {
-		if _, ok := s[hint.keyword]; ok {
-			return hint.kind
-		}
 	}
 	return "string"
 }

@@ -122,3 +122,11 @@ func TestVocabularyHasAllKeywords(t *testing.T) {
 		t.Error("$ref is missing, or require is not")
 	}
 }
+
+func TestTypes(t *testing.T) {
+	for text, want := range map[string]string{`{"type":"string"}`: "[string]", `{"type":["integer","null"]}`: "[integer null]", `{"minItems":1}`: "[array]", `{"required":[],"minimum":1}`: "[object]", `{"title":"T"}`: "[]"} {
+		if got := fmt.Sprint(schema.Types(schema.ObjectOf(decode(t, text)))); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
