@@ -20,28 +20,28 @@ import (
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
-// app is what the commands share: the streams, the global flags, and how the
-// parts are joined. What is expensive to make is made when a command asks.
+// app holds what the commands share: the streams, the global flags, and the options of the verbs. Telemetry is
+// expensive to start, so it starts when a command first needs it.
 type app struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) (string, bool)
-	log      *slog.Logger // of a command that logs in its own way, else nil
-	// telemetry is made by watched; scraped says that Prometheus asks for its metrics, lasting
-	// that the command runs until it is stopped.
+	log      *slog.Logger // set by commands with a log format of their own, else nil
+	// telemetry is nil until a command calls watched. scraped is true if Prometheus reads the metrics, and lasting
+	// if the command runs until it is stopped.
 	telemetry        *telemetry.Telemetry
 	scraped, lasting bool
 
-	// conf has what the flags say of manifests, the store, and what tools may do and reach.
+	// conf holds the flags for manifests, the store, and what tools may do and reach.
 	conf action.Config
 	// permitted lists the namespaces of the --allow flags.
 	permitted permit.Rules
 
 	// Global flags.
-	selector string // -l, of the commands that have it
-	audit    string // --audit, of the commands that call tools
+	selector string // -l, for the commands that have it
+	audit    string // --audit, for the commands that call tools
 	output   string
-	formats  []string // that the command knows, see checkFormat
+	formats  []string // output formats of the running command, see checkFormat
 	verbose  bool
 }
 
@@ -56,14 +56,14 @@ func (a *app) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
 }
 
-// closing closes what a command opened; what fails then is too late for an exit code.
+// closing closes what a command opened. A failure is only logged, because the result is printed already.
 func (a *app) closing(c io.Closer) {
 	if err := c.Close(); err != nil {
 		a.logger().Warn("closing failed", slog.Any("error", err))
 	}
 }
 
-// reaching are the options of verbs that call tools.
+// reaching returns the options for verbs that call tools.
 func (a *app) reaching(ctx context.Context) (*action.Config, error) {
 	c := a.stored(ctx)
 	c.Opened, c.Asked, c.Found = a.warnViolations, a.warnStates, a.warnTexts
@@ -80,7 +80,7 @@ func (a *app) reaching(ctx context.Context) (*action.Config, error) {
 	return c, errors.Join(a.network(g), a.permits(g))
 }
 
-// stored are the options of verbs that are about the store alone.
+// stored returns the options for verbs that only use the store.
 func (a *app) stored(ctx context.Context) *action.Config {
 	c := a.conf
 	c.Gateway.AuditBestEffort = a.audit == auditBestEffort
@@ -88,7 +88,7 @@ func (a *app) stored(ctx context.Context) *action.Config {
 	return &c
 }
 
-// config are the options of verbs that read manifests, and check what these may do.
+// config returns the options for verbs that read manifests and check what they may do.
 func (a *app) config(ctx context.Context) (*action.Config, error) {
 	c := a.stored(ctx)
 	c.Unbuilt = func(folders []string) {
@@ -97,18 +97,18 @@ func (a *app) config(ctx context.Context) (*action.Config, error) {
 	return c, a.permits(&c.Gateway)
 }
 
-// storeDSN says where the store is.
+// storeDSN returns the address of the store.
 func (a *app) storeDSN() (string, error) {
 	return a.stored(context.Background()).StoreDSN(false)
 }
 
-// shownDSN is the store of the command line as it may be printed.
+// shownDSN returns the value of --store without a password.
 func (a *app) shownDSN() string {
 	shown, _ := store.Shown(a.conf.DSN)
 	return shown
 }
 
-// warnViolations says on stderr that the files have violations, when the command goes on without them.
+// warnViolations warns that the files have errors when the command continues without the broken objects.
 func (a *app) warnViolations(w *action.Workspace) {
 	errs, files := 0, map[string]bool{}
 	var last v1.Violation
@@ -144,7 +144,7 @@ func nearestFlag(cmd *cobra.Command, name string) string {
 	return v1.Nearest(name, names)
 }
 
-// bindSelector gives a command -l.
+// bindSelector adds -l to a command.
 func (a *app) bindSelector(f *pflag.FlagSet, what string) {
 	f.StringVarP(&a.selector, "selector", "l", "", "only "+what+" with these labels, such as team=pay,tier!=old")
 }

@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// bindArgs adds -a and --args-file, with the arguments of a tool or the variables of a prompt.
+// bindArgs adds -a and --args-file for the arguments of a tool or the variables of a prompt.
 func (a *app) bindArgs(cmd *cobra.Command, kind string, args *action.Arguments) {
 	usage, what := "argument as key=value, key:=JSON, or a whole JSON object; - reads an object from stdin; may be repeated", "arguments"
 	if kind == v1.KindPrompt {
@@ -22,21 +22,21 @@ func (a *app) bindArgs(cmd *cobra.Command, kind string, args *action.Arguments) 
 	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeArgs(kind))
 }
 
-// bindCaller adds the flags of who calls, for policies.
+// bindCaller adds the flags that identify the caller to policies.
 func (a *app) bindCaller(cmd *cobra.Command, session, principal *string) {
 	cmd.Flags().StringVar(session, "session", "", "session whose policy counters apply (default: a new session)")
 	_ = cmd.RegisterFlagCompletionFunc("session", a.fromStore(inOrder, sessions))
 	cmd.Flags().StringVar(principal, "principal", "", "principal that makes the call, as policies match it (default: none)")
 }
 
-// callArgs are the arguments of -a and --args-file as one object.
+// callArgs returns the arguments of -a and --args-file as one object.
 func (a *app) callArgs(ctx context.Context, flags []string, file string) (json.RawMessage, error) {
 	args, _, err := (&action.Arguments{Flags: flags, File: file}).Object(a.stored(ctx))
 	return args, err
 }
 
-// askerBeside asks the person at the terminal for approval of calls; it is nil where nobody can answer, or where
-// stdin has the arguments.
+// askerBeside returns an asker that requests approval at the terminal. It returns nil if nobody can answer, or if the
+// arguments come from stdin.
 func (a *app) askerBeside(args *action.Arguments, noInput bool) registry.Asker {
 	if noInput || !a.canAsk() || args.ReadsStdin(&a.conf) {
 		return nil

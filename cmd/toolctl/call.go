@@ -68,8 +68,7 @@ with --dry-run curl prints the HTTP request as a command.`,
 	return cmd
 }
 
-// toolAndFlags takes the name of one tool, and says how arguments are given when they stand
-// behind it without -a.
+// toolAndFlags accepts the name of one tool. If arguments follow it without -a, the error shows the right command.
 func toolAndFlags(cmd *cobra.Command, args []string) error {
 	if len(args) <= 1 {
 		return exactArgs(1, "the name of one tool")(cmd, args)
@@ -123,8 +122,7 @@ func (o *callOptions) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// printResult prints a result; a call that failed prints nothing but a Result
-// that was asked for.
+// printResult prints a result. A failed call prints nothing, except with -o json or yaml.
 func (o *callOptions) printResult(format string, res v1.Result, complete bool) error {
 	if done, err := o.encoded(format, res); done {
 		return err
@@ -132,7 +130,7 @@ func (o *callOptions) printResult(format string, res v1.Result, complete bool) e
 	if !complete {
 		return nil
 	}
-	if res.Pages > 0 { // the list is the content, and what was not read of it is a text
+	if res.Pages > 0 { // the content is the list, and a text part says which pages were not read
 		for _, p := range res.Parts {
 			fmt.Fprintln(o.err, "warning: "+p.Text)
 		}
@@ -144,8 +142,8 @@ func (o *callOptions) printResult(format string, res v1.Result, complete bool) e
 	return o.printContent(res.Content)
 }
 
-// printText prints the text of a result: its text parts, else a content that is
-// a string or the text of an HTTP response, without its quotes, else the content as JSON.
+// printText prints the text parts of a result. Without any, it prints the content: a string, or the text of an HTTP
+// response, without quotes, and anything else as JSON.
 func (o *callOptions) printText(res v1.Result) error {
 	printed := false
 	for _, p := range res.Parts {
@@ -169,7 +167,7 @@ func (o *callOptions) printText(res v1.Result) error {
 	return o.printContent(res.Content)
 }
 
-// printPlan prints what a dry run found.
+// printPlan prints the result of a dry run.
 func (o *callOptions) printPlan(format string, p registry.Plan) error {
 	type curler interface{ Curl() string }
 	switch format {

@@ -51,7 +51,7 @@ store, or from the files given with -f.`,
 	}
 }
 
-// items lists objects for a completion; what cannot be read completes nothing.
+// items lists objects for a completion. If they cannot be read, there are no completions.
 func (a *app) items(cmd *cobra.Command, q registry.Query) []registry.Item {
 	c, err := a.reaching(cmd.Context())
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *app) items(cmd *cobra.Command, q registry.Query) []registry.Item {
 	return items
 }
 
-// What a shell does with words: noFiles adds no files, inOrder does not sort them either.
+// Directives for the shell: with noFiles it adds no file names, and with inOrder it does not sort the words either.
 const (
 	noFiles = cobra.ShellCompDirectiveNoFileComp
 	inOrder = noFiles | cobra.ShellCompDirectiveKeepOrder
@@ -82,7 +82,7 @@ func (a *app) completeTools(cmd *cobra.Command, args []string, prefix string) ([
 	return a.completeNames(v1.KindTool)(cmd, args, prefix)
 }
 
-// withPrefix returns the words that begin with a text, each once.
+// withPrefix returns the words with a prefix, without duplicates.
 func withPrefix(prefix string, words []string) []string {
 	var out []string
 	for _, w := range words {
@@ -174,8 +174,8 @@ func (a *app) completeNamespaces(cmd *cobra.Command, _ []string, prefix string) 
 	return withPrefix(prefix, all), noFiles
 }
 
-// fromStore completes with the words that list finds in the store; what cannot be read
-// completes nothing.
+// fromStore completes with the words that list finds in the store. If the store cannot be read, there are no
+// completions.
 func (a *app) fromStore(found cobra.ShellCompDirective, list func(ctx context.Context, s store.Store, args []string) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		s, err := a.stored(cmd.Context()).OpenStore(cmd.Context(), false)
@@ -191,7 +191,7 @@ func (a *app) fromStore(found cobra.ShellCompDirective, list func(ctx context.Co
 	}
 }
 
-// sessions lists the sessions of the last calls in the audit, the newest first.
+// sessions lists the sessions of the most recent calls in the audit log, newest first.
 func sessions(ctx context.Context, s store.Store, _ []string) (words []string, err error) {
 	const calls = 500
 	lines, err := store.ListAudit(ctx, s, store.AuditFilter{Limit: calls})
@@ -203,8 +203,7 @@ func sessions(ctx context.Context, s store.Store, _ []string) (words []string, e
 	return words, err
 }
 
-// namedSets lists the sets of the store that have a name; one that is named by its paths takes
-// more than one line to name.
+// namedSets lists the named sets of the store. The other sets are identified by their paths, one per line.
 func namedSets(ctx context.Context, s store.Store, _ []string) (words []string, err error) {
 	list, err := s.List(ctx, store.ListOptions{})
 	for _, r := range list.Records {
@@ -215,7 +214,7 @@ func namedSets(ctx context.Context, s store.Store, _ []string) (words []string, 
 	return words, err
 }
 
-// appliedSet lists the sets that have revisions, for the one that is named.
+// appliedSet lists the sets that have revisions, for the first argument.
 func appliedSet(ctx context.Context, s store.Store, args []string) (words []string, err error) {
 	if len(args) > 0 {
 		return nil, nil
@@ -227,7 +226,7 @@ func appliedSet(ctx context.Context, s store.Store, args []string) (words []stri
 	return words, err
 }
 
-// revisions lists the numbers of the revisions of a set, the newest first, each with what it is.
+// revisions lists the numbers of the revisions of a set, newest first, each with its time and commit.
 func (a *app) revisions(ctx context.Context, _ store.Store, args []string) (words []string, err error) {
 	set, err := setNamed(args)
 	if err != nil {

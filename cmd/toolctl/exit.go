@@ -16,7 +16,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Exit codes. This is the one place for them; docs/exit-codes.md says the same.
+// Exit codes. They are defined only here; docs/exit-codes.md describes them.
 const (
 	exitOK          = 0
 	exitFailed      = 1 // the tool reported failure, a scenario failed, diff found differences, an import conflicts
@@ -24,19 +24,19 @@ const (
 	exitInvalid     = 3 // a manifest, arguments or a result breaks its rules or schema
 	exitRefused     = 4 // by policy, or an address that may not be reached
 	exitNotFound    = 5 // no such object, or an ambiguous name
-	exitPending     = 6 // waits for approval
+	exitPending     = 6 // pending approval
 	exitUnavailable = 7 // the upstream could not be reached, the store is locked, or time ran out
 	exitInterrupted = 130
 )
 
-// usageError is a command line that cannot be read.
+// usageError reports wrong usage.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// statusError ends the command with a code; its text, if any, is printed.
+// statusError ends the command with an exit code and prints the text, if there is one.
 type statusError struct {
 	code int
 	text string
@@ -96,8 +96,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// report prints an error for the person at the terminal and returns the exit code.
-// Wrong usage names the help of the command.
+// report prints an error and returns its exit code. After wrong usage it also names the help of the command.
 func (a *app) report(command string, err error) int {
 	code := exitCode(err)
 	var invalid *v1.ValidationError
@@ -106,7 +105,7 @@ func (a *app) report(command string, err error) int {
 	case code == exitInterrupted:
 		fmt.Fprintln(a.err, "error: interrupted")
 	case errors.As(err, &invalid) && len(invalid.Violations) > 1:
-		// One violation a line; the error's own text has them in one.
+		// Print one violation per line; the text of the error has all of them in one line.
 		first, _, _ := strings.Cut(text, ": "+invalid.Violations[0].String())
 		what := "violations"
 		if invalid.Type == v1.ManifestInvalid {
@@ -125,9 +124,8 @@ func (a *app) report(command string, err error) int {
 	return code
 }
 
-// ownError is what the messages of servers and programs begin with, where an error of
-// ours names what they said.
+// ownError matches "error:" at the beginning of messages of servers and programs that our errors quote.
 var ownError = regexp.MustCompile(`(^|: | is ")(?i:(?:error: *)+)`)
 
-// saidOnce leaves "error:" out of a text that is printed behind our own.
+// saidOnce removes "error:" from a text, because report prints it in front.
 func saidOnce(text string) string { return ownError.ReplaceAllString(text, "$1") }

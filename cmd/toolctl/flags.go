@@ -17,10 +17,10 @@ import (
 	"toolctl.dev/toolctl/pkg/action"
 )
 
-// parsed adds a flag whose text read turns into a value. Where the default is no text, no text is the zero value.
+// parsed adds a flag whose value is read from its text. If the default is the empty text, the empty text sets the zero value.
 func parsed[T any](f *pflag.FlagSet, into *T, name, value string, read func(string) (T, error), usage string) {
 	v := &parsedValue[T]{optional: value == "", into: into, read: read}
-	_ = v.Set(value) // a default can be read
+	_ = v.Set(value) // defaults are valid
 	f.Var(v, name, usage)
 }
 
@@ -45,10 +45,10 @@ func (v *parsedValue[T]) Set(text string) (err error) {
 	return nil
 }
 
-// expectedError says what a flag takes, in place of the value that it was given.
+// expectedError says what a flag expects, after it got something else.
 type expectedError struct{ error }
 
-// bindChoice adds a flag that takes one of some words, and completes them. What into holds is the default.
+// bindChoice adds a flag that accepts one of some words, and completes them. The default is the value of into.
 func bindChoice(cmd *cobra.Command, into *string, name, usage string, words ...string) {
 	parsed(cmd.Flags(), into, name, *into, func(text string) (string, error) {
 		const few = 4
@@ -72,7 +72,7 @@ func parseBytes(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// parseRate reads N/s, N/m or N/h as a number for each second.
+// parseRate reads N/s, N/m or N/h, and returns the number per second.
 func parseRate(text string) (float64, error) {
 	number, unit, _ := strings.Cut(text, "/")
 	n, err := strconv.ParseFloat(number, 64)
@@ -83,13 +83,13 @@ func parseRate(text string) (float64, error) {
 	return n / per.Seconds(), nil
 }
 
-// need says that flags need another one, and why.
+// need lists flags that need another flag, and says why.
 type need struct {
 	flag, why string
 	of        []string
 }
 
-// checkNeeds refuses a flag without the one that it needs.
+// checkNeeds refuses flags without the flag that they need.
 func checkNeeds(f *pflag.FlagSet, needs []need) error {
 	for _, n := range needs {
 		if v := f.Lookup(n.flag).Value.String(); v != "" && v != "false" {
@@ -104,14 +104,14 @@ func checkNeeds(f *pflag.FlagSet, needs []need) error {
 	return nil
 }
 
-// limit says whether the value of a flag is one that the command takes, and what it takes.
+// limit says whether the command accepts the value of a flag, and which values it expects.
 type limit struct {
 	flag     string
 	ok       bool
 	expected string
 }
 
-// checkLimits refuses the first value that its command does not take.
+// checkLimits refuses the first value that is not accepted.
 func checkLimits(f *pflag.FlagSet, limits ...limit) error {
 	for _, l := range limits {
 		if !l.ok {
@@ -132,7 +132,7 @@ func bindRetention(f *pflag.FlagSet, into *time.Duration, usage string) {
 	}, usage+", such as 90d, 12w or 36h (default: keep all records)")
 }
 
-// bindPull adds the flags of where manifests are pulled from.
+// bindPull adds the flags for pulling manifests from a repository.
 func bindPull(f *pflag.FlagSet, p *action.Pull) {
 	f.StringVar(&p.Address, "source", "", "pull manifests from `ADDRESS`: git+https://HOST/REPOSITORY//PATH?ref=REF, git+ssh://…, git+file:///… or oci://HOST/REPOSITORY@sha256:…")
 	f.DurationVar(&p.Interval, "interval", 30*time.Second, "with --source: how often to check for a new revision")

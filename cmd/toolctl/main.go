@@ -1,5 +1,6 @@
-// Command toolctl keeps the tools that AI agents use as manifests in git: it
-// validates, applies, lists and calls them.
+// Command toolctl manages the tools, prompts and policies of AI agents as YAML manifests: it validates, tests, diffs
+// and applies them, calls tools, and serves them as one MCP server. This package declares flags, prints results and
+// maps errors to exit codes; pkg/action does the work.
 package main
 
 import (
@@ -17,7 +18,7 @@ func main() {
 	os.Exit(run(tty.UntilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the whole program; it touches no global state and returns the exit code.
+// run runs the program without touching global state, and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out := &output{w: stdout}
 	a := &app{in: stdin, out: out, err: screen{w: stderr}, env: os.LookupEnv}
@@ -34,7 +35,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = out.lost()
 	}
 	if err == nil && ctx.Err() != nil && !a.lasting {
-		err = ctx.Err() // it ended with what it had
+		err = ctx.Err() // an interrupted command may have ended early without an error
 	}
 	if err != nil {
 		return a.report(calledPath(cmd), err)

@@ -11,14 +11,14 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// The output formats that print parts of objects, as kubectl's do.
+// Output formats that print parts of objects, as in kubectl.
 const (
 	jsonPathFormat   = "jsonpath="
 	goTemplateFormat = "go-template="
 	columnsFormat    = "custom-columns="
 )
 
-// checkTemplate refuses a template that cannot be read, before anything is done.
+// checkTemplate refuses an invalid template before the command does anything.
 func checkTemplate(format string) error {
 	if spec, ok := strings.CutPrefix(format, columnsFormat); ok {
 		_, err := parseColumns(spec)
@@ -28,8 +28,8 @@ func checkTemplate(format string) error {
 	return err
 }
 
-// parseTemplate returns what prints a document by the template of -o jsonpath=TEMPLATE or
-// go-template=TEMPLATE; nil for the formats that have none.
+// parseTemplate returns a function that prints a document with the template of -o jsonpath=TEMPLATE or
+// go-template=TEMPLATE. It returns nil for formats without a template.
 func parseTemplate(format string) (func(w io.Writer, doc json.RawMessage) error, error) {
 	if text, ok := strings.CutPrefix(format, jsonPathFormat); ok {
 		t, err := jsonpath.Parse(text)
@@ -60,8 +60,7 @@ func parseTemplate(format string) (func(w io.Writer, doc json.RawMessage) error,
 	}, nil
 }
 
-// printTemplate prints a value by a template, and as kubectl no newline that the template
-// does not have.
+// printTemplate prints a value with a template. As in kubectl, it adds no newline.
 func (a *app) printTemplate(format string, v any) error {
 	execute, err := parseTemplate(format)
 	if err != nil {
@@ -74,7 +73,7 @@ func (a *app) printTemplate(format string, v any) error {
 	return execute(a.out, doc)
 }
 
-// column is one of -o custom-columns=TITLE:PATH,...
+// column is one column of -o custom-columns=TITLE:PATH,...
 type column struct {
 	title string
 	path  *jsonpath.Path
@@ -96,7 +95,7 @@ func parseColumns(spec string) ([]column, error) {
 	return columns, nil
 }
 
-// printColumns prints a table of what the paths find in each value.
+// printColumns prints a table with the values of the paths in each object.
 func printColumns[T any](a *app, format string, values []T, headless bool) error {
 	columns, err := parseColumns(strings.TrimPrefix(format, columnsFormat))
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"toolctl.dev/toolctl/pkg/permit"
 )
 
-// Variables that do what flags of the same name do.
+// Environment variables with the same meaning as the flags.
 const (
 	allowEnvVariable     = "TOOLCTL_ALLOW_ENV"
 	allowNetworkVariable = "TOOLCTL_ALLOW_NETWORK"
 )
 
-// bindPermit adds the flags that say what manifests may do. where begins their help.
+// bindPermit adds the flags for what manifests may do. Their help begins with where.
 func (a *app) bindPermit(f *pflag.FlagSet, where string) {
 	for _, p := range permit.Flags() {
 		if p.Name == permit.PrivateNetworkFlag {
@@ -31,14 +31,14 @@ func (a *app) bindPermit(f *pflag.FlagSet, where string) {
 	f.StringSliceVar(&a.conf.Gateway.AllowEnv, "allow-env", nil, where+"let manifests read only these environment `VARIABLES`, such as CRM_*,CITIES_TOKEN (default: all; they may never read TOOLCTL_*, PG* and OTEL_*) ($"+allowEnvVariable+")")
 }
 
-// bindNetwork adds the flags for what manifests may do and what tools may reach. where begins their help.
+// bindNetwork adds the flags for what manifests may do and what tools may reach. Their help begins with where.
 func (a *app) bindNetwork(f *pflag.FlagSet, where string) {
 	a.bindPermit(f, where)
 	f.StringArrayVar(&a.conf.Gateway.AllowNetwork, "allow-network", nil, where+"let HTTP tools and MCP servers reach `CIDR|HOST[:PORT]`, such as 10.0.0.0/8 or db.internal:5432; may be repeated ($"+allowNetworkVariable+": separated by commas)")
 }
 
-// permits reads the flags of bindPermit, and the variables of those that were not given. The rules are nil when
-// there are none.
+// permits reads the flags of bindPermit, and the variables of flags that are not set. Without either, there are no
+// rules.
 func (a *app) permits(g *gateway.Options) (err error) {
 	if g.Permit, err = a.permitted.Lookup(a.env); err != nil {
 		return usageError{err}
@@ -54,8 +54,8 @@ func (a *app) permits(g *gateway.Options) (err error) {
 	return nil
 }
 
-// network reads the flag and the variable: what tools and MCP servers may reach besides the public
-// internet is what either allows.
+// network reads the flag and the variable. Tools and MCP servers may reach what either of them allows, and the public
+// internet.
 func (a *app) network(g *gateway.Options) error {
 	if _, err := netaddr.Parse(g.AllowNetwork); err != nil {
 		return usagef("--allow-network: %w", err)
@@ -69,7 +69,7 @@ func (a *app) network(g *gateway.Options) error {
 	return nil
 }
 
-// privateNetwork is a flag that lists namespaces, and that without a value is about everything.
+// privateNetwork is the flag --allow-private-network: a list of namespaces, or without a value all of them.
 type privateNetwork struct {
 	permit.Namespaces
 	all *bool
@@ -83,7 +83,7 @@ func (p privateNetwork) Set(text string) error {
 	return p.Namespaces.Set(text)
 }
 
-// permitArgs are the flags again, for a command line that runs this program elsewhere.
+// permitArgs returns the flags as arguments for a command line that starts this program.
 func permitArgs(g *gateway.Options) (args []string) {
 	if g.Permit != nil {
 		for _, p := range permit.Flags() {

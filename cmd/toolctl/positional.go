@@ -11,14 +11,14 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// group makes a command of what has subcommands and does nothing by itself.
+// group makes a command that only has subcommands and prints its help.
 func group(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	cmd.Args, cmd.RunE = noSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(subcommands...)
 	return cmd
 }
 
-// newHelpCmd is cobra's help command, but an error for a command that there is not.
+// newHelpCmd is the help command of cobra, except that an unknown command is an error.
 func newHelpCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:               "help [COMMAND]...",
@@ -51,7 +51,7 @@ func helpTopics(cmd *cobra.Command, args []string, prefix string) ([]string, cob
 	return names, noFiles
 }
 
-// noSubcommand refuses what is left when no subcommand fits.
+// noSubcommand refuses arguments that are not a subcommand.
 func noSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -60,7 +60,7 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	return usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), nearestCommand(cmd, args[0]))
 }
 
-// ofKubectl says what does the work of commands that kubectl has and toolctl has not.
+// ofKubectl names the replacements for commands of kubectl that toolctl does not have.
 var ofKubectl = map[string]string{
 	"patch":    "change the file and apply it, or 'toolctl edit KIND/NAME'",
 	"label":    "change metadata.labels in the file and apply it, or 'toolctl edit KIND/NAME'",
@@ -70,7 +70,7 @@ var ofKubectl = map[string]string{
 	"exec":     "'toolctl call NAME -a key=value' calls a tool",
 }
 
-// nearestCommand names the subcommand that is most like a name; empty when none is like it.
+// nearestCommand suggests the subcommand most similar to a name; it returns "" if none is similar.
 func nearestCommand(cmd *cobra.Command, name string) string {
 	if instead := ofKubectl[name]; instead != "" && !cmd.HasParent() {
 		return ": " + instead
@@ -88,7 +88,7 @@ func nearestCommand(cmd *cobra.Command, name string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// noArgs is cobra.NoArgs with an error of ours.
+// noArgs is cobra.NoArgs with a usage error.
 func noArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("unexpected argument %q", args[0])
@@ -96,7 +96,7 @@ func noArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// exactArgs is cobra.ExactArgs with an error of ours.
+// exactArgs is cobra.ExactArgs with a usage error.
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == n {
@@ -106,7 +106,7 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// upToOne takes one argument or none.
+// upToOne accepts at most one argument.
 func upToOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -116,7 +116,7 @@ func upToOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// someArgs takes one argument and more; expected says which, when there is none.
+// someArgs accepts one argument or more. Without any, the error is expected.
 func someArgs(expected string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -126,5 +126,5 @@ func someArgs(expected string) cobra.PositionalArgs {
 	}
 }
 
-// commandOrURL takes what an MCP server is reached by.
+// commandOrURL accepts the command or the URL of an MCP server.
 var commandOrURL = someArgs("expected -- and a command, or a URL")

@@ -43,7 +43,7 @@ has a template for it; use --server if several servers do, or if none lists it.`
 	return cmd
 }
 
-// printResource prints the contents of a resource one after the other.
+// printResource prints all parts of a resource.
 func (a *app) printResource(parts []v1.Part) error {
 	if done, err := a.encoded(a.format(), parts); done {
 		return err

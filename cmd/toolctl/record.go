@@ -55,7 +55,7 @@ need approval. It never replaces an existing file.`,
 		},
 	}
 	f := cmd.Flags()
-	f.SetInterspersed(false) // what follows is the inner command's
+	f.SetInterspersed(false) // flags after the inner command belong to that command
 	f.StringVar(&o.Cassette, "cassette", "", "file to write")
 	f.StringVar(&o.Scenario, "scenario", "", "also write a Scenario that repeats the recorded calls to this file")
 	f.BoolVar(&o.Append, "append", false, "append to the cassette")
@@ -63,7 +63,7 @@ need approval. It never replaces an existing file.`,
 	return cmd
 }
 
-// recordable is the command that is recorded; nil when it is none that calls.
+// recordable returns the command to record, or nil if it makes no calls.
 func recordable(a *app, args []string) *cobra.Command {
 	if len(args) > 0 {
 		switch args[0] {

@@ -94,7 +94,7 @@ func (a *app) printRendered(res *action.Rendered) error {
 	return nil
 }
 
-// partText is the text of a part, or what it is in brackets.
+// partText returns the text of a part, or its description in brackets.
 func partText(p v1.Part) string {
 	switch {
 	case p.Type == v1.PartText:

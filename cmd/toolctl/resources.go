@@ -14,8 +14,8 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// requests reads what a command is about: KIND or KIND,KIND with or without NAMEs
-// behind it, "all", or KIND/NAME as often as wanted, of any kinds.
+// requests reads the arguments of a command: KIND or KIND,KIND, each optionally followed by names; "all"; or any
+// number of KIND/NAME.
 func requests(args []string) ([]action.Request, error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -41,7 +41,7 @@ func requests(args []string) ([]action.Request, error) {
 	return rs, nil
 }
 
-// requestsOf reads a first word that names kinds, and the names behind it.
+// requestsOf reads a word that names kinds, and the names that follow it.
 func requestsOf(words string, args []string) ([]action.Request, error) {
 	var rs []action.Request
 	if words == "all" {
@@ -58,7 +58,7 @@ func requestsOf(words string, args []string) ([]action.Request, error) {
 		}
 	}
 	for _, arg := range args {
-		// A kind before the slash is a second KIND/NAME, else it is a namespace.
+		// A kind before the slash makes it a KIND/NAME; anything else is a namespace.
 		if word, _, slash := strings.Cut(arg, "/"); slash && isKind(word) {
 			return nil, usagef("%q and %q: name the kind once, or write KIND/NAME for each", words, arg)
 		}
@@ -69,7 +69,7 @@ func requestsOf(words string, args []string) ([]action.Request, error) {
 	return rs, nil
 }
 
-// add adds names of a kind to what is asked of it already.
+// add adds names to the request for a kind.
 func add(rs []action.Request, kind string, names ...string) []action.Request {
 	for i := range rs {
 		if rs[i].Kind == kind {
@@ -90,7 +90,7 @@ func named(rs []action.Request) bool {
 	return len(rs) > 0 && !slices.ContainsFunc(rs, func(r action.Request) bool { return len(r.Names) == 0 })
 }
 
-// resource reads requests for commands that are about one kind.
+// resource reads the arguments of commands that accept one kind.
 func resource(args []string) (kind string, names []string, err error) {
 	rs, err := requests(args)
 	switch {
@@ -102,7 +102,7 @@ func resource(args []string) (kind string, names []string, err error) {
 	return rs[0].Kind, rs[0].Names, nil
 }
 
-// meant adds to the error about a word that is not a kind which objects have that name.
+// meant adds to the error about an unknown kind which objects have that word as their name.
 func (a *app) meant(cmd *cobra.Command, err error) error {
 	var unknown unknownKind
 	if !errors.As(err, &unknown) || unknown.word == "" || slices.Contains(a.conf.Files, "-") {
@@ -125,7 +125,7 @@ func (a *app) meant(cmd *cobra.Command, err error) error {
 	return usagef("%q is not a kind, but the name of %s: did you mean '%s %s%s'?", unknown.word, strings.Join(found, " and "), calledPath(cmd), found[0], sourceFlags(cmd))
 }
 
-// calledPath is the path of a command by the name with which it was called.
+// calledPath returns the path of a command with the alias that was used.
 func calledPath(cmd *cobra.Command) string {
 	path := cmd.CommandPath()
 	if as := cmd.CalledAs(); as != "" {
@@ -134,7 +134,7 @@ func calledPath(cmd *cobra.Command) string {
 	return path
 }
 
-// sourceFlags are the flags of a command line that say where its manifests are, as they were given.
+// sourceFlags returns the flags of a command line that select its manifests, as they were given.
 func sourceFlags(cmd *cobra.Command) string {
 	line := ""
 	for _, name := range []string{"filename", "kustomize", "store", "namespace"} {
@@ -171,7 +171,7 @@ func parseKind(s string) (string, error) {
 	return "", usageError{unknownKind{s, fmt.Sprintf("unknown kind %q: expected one of %s%s", s, strings.Join(words, ", "), v1.DidYouMean(strings.ToLower(s), all))}}
 }
 
-// unknownKind is a word that is no kind, and may be a name.
+// unknownKind reports a word that is not a kind but may be a name.
 type unknownKind struct{ word, text string }
 
 func (e unknownKind) Error() string { return e.text }

@@ -130,7 +130,7 @@ TOOLCTL_STORE overrides it.`,
 	return root
 }
 
-// flagError names the nearest right flag.
+// flagError adds the most similar flag to an error about an unknown flag.
 func flagError(cmd *cobra.Command, err error) error {
 	msg := err.Error()
 	value, _ := errors.AsType[*pflag.InvalidValueError](err)

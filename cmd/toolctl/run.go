@@ -116,7 +116,7 @@ func (o *runOptions) run(ctx context.Context) (err error) {
 	return err
 }
 
-// print prints what is asked for: the answer, or the whole run.
+// print prints the answer or, with -o json or yaml, the whole run.
 func (o *runOptions) print(format string, res *agent.Result) error {
 	if done, err := o.encoded(format, res); done {
 		return err
@@ -133,7 +133,7 @@ func (o *runOptions) print(format string, res *agent.Result) error {
 	return err
 }
 
-// waitingText says how to approve what a run waits for, and how to go on then.
+// waitingText says how to approve the pending calls of a run, and how to resume it.
 func (o *runOptions) waitingText(res *action.Ran) string {
 	var b strings.Builder
 	b.WriteString("pending: ")

@@ -11,11 +11,11 @@ import (
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
-// runView shows how a run goes on: on a terminal, or anywhere with --verbose.
+// runView shows the progress of a run on a terminal, or anywhere with --verbose.
 type runView struct {
-	w      io.Writer // nil when nobody watches
-	out    io.Writer // of what the model says, when it is streamed; else nil
-	inText bool      // the last thing printed was a text without an end of line
+	w      io.Writer // nil if progress is not shown
+	out    io.Writer // for the text of the model if it is streamed, else nil
+	inText bool      // the last output was text without a line break
 }
 
 func (o *runOptions) newRunView(format string) *runView {
@@ -29,7 +29,7 @@ func (o *runOptions) newRunView(format string) *runView {
 	return v
 }
 
-// event is told what happens, one event at a time.
+// event receives the events of a run, one at a time.
 func (v *runView) event(e agent.Event) {
 	if e.Kind == agent.EventDelta {
 		if v.out != nil && e.Depth == 1 && e.Delta.Text != "" {
@@ -62,7 +62,7 @@ func (v *runView) line(format string, args ...any) {
 	fmt.Fprintln(v.w, clip.Line(fmt.Sprintf(format, args...)))
 }
 
-// endText ends the line of a text that was streamed.
+// endText ends the line of streamed text.
 func (v *runView) endText(depth int) {
 	if v.out != nil && v.inText && depth == 1 {
 		fmt.Fprintln(v.out)

@@ -72,9 +72,9 @@ pending calls stay: deny them with 'toolctl approvals deny'.`,
 	}
 }
 
-// completeRuns completes the ids of the runs that wait.
+// completeRuns completes the IDs of pending runs.
 func (a *app) completeRuns(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	all, _ := (&action.ListRuns{Config: a.stored(cmd.Context())}).Run(cmd.Context()) // what cannot be read completes nothing
+	all, _ := (&action.ListRuns{Config: a.stored(cmd.Context())}).Run(cmd.Context()) // without a readable store there are no completions
 	var ids []string
 	for _, r := range all {
 		ids = append(ids, strings.TrimSuffix(r.ID+"\t"+r.Prompt, "\t"))

@@ -76,7 +76,7 @@ and metrics. See docs/observability.md.`,
 	return cmd
 }
 
-// bind declares the flags in the order of the help, in which each flag of serveHeadings begins a group.
+// bind declares the flags in the order of the help. Each flag of serveHeadings begins a group.
 func (o *serveOptions) bind(cmd *cobra.Command) {
 	f, g := cmd.Flags(), &o.conf.Gateway
 	f.SortFlags = false
@@ -145,7 +145,7 @@ func (o *serveOptions) bind(cmd *cobra.Command) {
 	f.StringVar(&o.Metrics, "metrics-addr", "", "address that serves /metrics for Prometheus, such as 127.0.0.1:9090 (default: none)")
 }
 
-// serveHeadings are the titles of the groups of flags in the help, by the first flag of each.
+// serveHeadings has the title of each group of flags in the help, by the first flag of the group.
 var serveHeadings = map[string]string{
 	"http": "Listening", "token-file": "Authentication", "max-calls": "Limits", "watch": "Sources", "allow-exec": "Permissions of manifests",
 	"replica-key-file": "Replicas", "ui": "Console", "audit": "Observability",
@@ -170,7 +170,7 @@ func serveUsage(cmd *cobra.Command) error {
 	return err
 }
 
-// serveNeeds are the flags that mean nothing without another.
+// serveNeeds lists the flags that have no effect without another flag.
 var serveNeeds = []need{
 	{"http", ": over stdin and stdout the only client is the one that started this program", []string{
 		"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin", "hook-secret-file", "shutdown-delay", "ui", "ui-url", "approval-webhook",
@@ -187,8 +187,8 @@ var serveNeeds = []need{
 	{"source", "", []string{"interval", "require-signed", "hook-secret-file", "allow-rollback"}},
 }
 
-// replicaShutdownDelay is --shutdown-delay with replicas: a load balancer that asks for /readyz once a second has
-// seen by then that this replica stops, and so have the others.
+// replicaShutdownDelay is the default of --shutdown-delay with replicas. It gives the other replicas, and a load
+// balancer that queries /readyz once a second, time to notice that this replica stops.
 const replicaShutdownDelay = 5 * time.Second
 
 func (o *serveOptions) check(cmd *cobra.Command) error {
@@ -241,7 +241,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	case o.person:
 		level = slog.LevelWarn
 	}
-	defer tty.KeepOnBrokenPipe()() // calls go on when nobody reads the log
+	defer tty.KeepOnBrokenPipe()() // calls continue if nobody reads the log
 	o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, &slog.HandlerOptions{Level: level})))
 	o.lasting, o.scraped = true, o.Metrics != ""
 	g := &o.conf.Gateway

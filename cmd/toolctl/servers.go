@@ -9,8 +9,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// warnStates says on stderr which servers are not ready, and what of their answers
-// is left out or suspicious.
+// warnStates warns of servers that are not ready, and of answers that toolctl leaves out or that are suspicious.
 func (a *app) warnStates(states []mcp.ServerState) {
 	for _, s := range states {
 		if !s.Ready {
@@ -25,8 +24,7 @@ func (a *app) warnStates(states []mcp.ServerState) {
 	}
 }
 
-// warnOffered warns of what is wrong with the tools that a server offers; becomes says what happens to those
-// that have a problem.
+// warnOffered warns of problems of the tools that a server offers. becomes says what happens to tools with a problem.
 func (a *app) warnOffered(becomes string) func([]mcp.DiscoveredTool) {
 	return func(tools []mcp.DiscoveredTool) {
 		for _, t := range tools {
@@ -39,12 +37,12 @@ func (a *app) warnOffered(becomes string) func([]mcp.DiscoveredTool) {
 	}
 }
 
-// reasonText is why a server is not ready, where its name stands beside it.
+// reasonText says why a server is not ready, for output that names the server already.
 func reasonText(s mcp.ServerState) string {
 	return clip.Line(inspect.Show(s.Why()))
 }
 
-// warnTexts warns of what the texts of a tool hide or order.
+// warnTexts warns of hidden characters and instructions in the texts of a tool.
 func (a *app) warnTexts(t *v1.Tool) {
 	for _, f := range inspect.Tool(t) {
 		fmt.Fprintf(a.err, "warning: %s: %s: %s\n", objectName(t.Key()), v1.FieldPath(f.Path), f.Message)

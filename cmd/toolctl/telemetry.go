@@ -7,8 +7,8 @@ import (
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
-// watched returns where spans and metrics go to. It is made when a command first asks;
-// run closes it. Failing to make it stops no command.
+// watched returns the telemetry of the program, and starts it on the first call. run closes it. If it cannot start, the
+// command continues without telemetry.
 func (a *app) watched(ctx context.Context) *telemetry.Telemetry {
 	if a.telemetry == nil {
 		t, err := telemetry.Start(ctx, telemetry.Options{Service: "toolctl", Version: buildVersion().Version, Logger: a.logger(), Console: a.err, Prometheus: a.scraped, Retry: a.lasting})
@@ -21,7 +21,7 @@ func (a *app) watched(ctx context.Context) *telemetry.Telemetry {
 	return a.telemetry
 }
 
-// endTelemetry exports what is left, within its bound.
+// endTelemetry exports the remaining spans and metrics, within a time limit.
 func (a *app) endTelemetry() {
 	if err := a.telemetry.Close(); err != nil {
 		a.logger().Warn("end telemetry", slog.Any("error", err))

@@ -78,7 +78,7 @@ Assertions: ` + assertionNames() + `.
 	return cmd
 }
 
-// assertionNames lists the assertions that are judged.
+// assertionNames lists the assertions that toolctl evaluates.
 func assertionNames() string {
 	var b strings.Builder
 	const width = 80
@@ -103,7 +103,7 @@ func assertionNames() string {
 	return b.String()
 }
 
-// coverageTable is what --coverage without a file means.
+// coverageTable is the value of --coverage without a file.
 const coverageTable = "table"
 
 func (o *testOptions) start(ctx context.Context, args []string) (err error) {
@@ -136,7 +136,7 @@ func (o *testOptions) start(ctx context.Context, args []string) (err error) {
 	return o.play(ctx)
 }
 
-// play plays and prints once.
+// play runs the scenarios once and prints the report.
 func (o *testOptions) play(ctx context.Context) error {
 	format := o.format()
 	t, err := o.suite.Run(ctx)
@@ -161,7 +161,7 @@ func (a *app) printViolations(violations []v1.Violation) {
 	}
 }
 
-// printUpdated says what --update did to a file.
+// printUpdated reports what --update changed in a file.
 func (a *app) printUpdated(file string, n int, err error) {
 	if err != nil {
 		fmt.Fprintf(a.err, "warning: %s is not updated: %v\n", file, err)
@@ -170,14 +170,14 @@ func (a *app) printUpdated(file string, n int, err error) {
 	fmt.Fprintf(a.err, "updated %s: %s\n", file, count(n, "expectation"))
 }
 
-// progress keeps one line on a terminal that says how far a run is.
+// progress shows the progress of a run in one line on a terminal.
 func (a *app) progress(of int) (played func(scenario.Result), ended func()) {
 	if !isTerminal(a.err) || !isTerminal(a.out) {
 		return func(scenario.Result) {}, func() {}
 	}
 	w := a.err
 	if s, ok := w.(screen); ok {
-		w = s.w // it moves the cursor, and holds nothing foreign
+		w = s.w // the line moves the cursor, and contains no foreign text
 	}
 	n, bad := 0, 0
 	return func(r scenario.Result) {

@@ -11,8 +11,8 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
-// reportCoverage prints coverage as a table, beside a report that is for machines on
-// stderr, or writes it into the file that was named.
+// reportCoverage prints the coverage as a table, on stderr if stdout has a report for machines, or writes it to the
+// file given with --coverage.
 func (o *testOptions) reportCoverage(format string, cov *scenario.Coverage) error {
 	if cov == nil || o.coverage == "" {
 		return nil

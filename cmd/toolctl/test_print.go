@@ -5,8 +5,7 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
-// printReport prints the outcome of scenarios. noun and step are what it calls a scenario and a turn; "" is these
-// words.
+// printReport prints the results of scenarios. noun and step replace the words scenario and turn; "" keeps them.
 func (a *app) printReport(format string, r *scenario.Report, noun, step string) error {
 	style := report.Style{Noun: noun, Step: step, Calls: a.verbose, Paint: func(status, text string) string {
 		color := green

@@ -12,11 +12,10 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watchPause is how long files must be quiet before the scenarios are played again:
-// editors write in several steps.
+// watchPause is the time without changes before the scenarios run again. Editors write in several steps.
 const watchPause = 100 * time.Millisecond
 
-// watchFiles runs play now and whenever a file under paths changes, until ctx ends.
+// watchFiles calls play now and after each change of a file under paths, until ctx ends.
 func (o *testOptions) watchFiles(ctx context.Context, paths []string, play func() error) error {
 	o.lasting = true
 	w, err := fsnotify.NewWatcher()

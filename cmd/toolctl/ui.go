@@ -20,10 +20,10 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
-// uiOptions are the flags of the console.
+// uiOptions are the flags for the console.
 type uiOptions struct {
 	ui, noBrowser bool
-	person        bool // "toolctl ui" runs, for the person who started it
+	person        bool // the command is "toolctl ui", which prints messages for a person
 	uiURL         string
 	hook          console.Webhook
 	hookSecret    string
@@ -35,7 +35,7 @@ func (o *uiOptions) bindTestReport(f *pflag.FlagSet) {
 	f.StringVar(&o.testReport, "test-report", "", "file with the report of 'toolctl test' that the console shows (default: "+report.KeptFile+" beside the store)")
 }
 
-// openConsole makes the console, and has it served.
+// openConsole creates the console and adds it to the server.
 func (o *serveOptions) openConsole(ctx context.Context) error {
 	hook, err := o.webhook()
 	if err != nil {
@@ -48,7 +48,7 @@ func (o *serveOptions) openConsole(ctx context.Context) error {
 	pages := console.New(console.Options{
 		Login: o.whoami(), Webhook: hook, URL: o.uiURL, Logger: o.log, MeterProvider: o.watched(ctx).MeterProvider(), TestReport: at, Operators: o.operators,
 	})
-	var ended []func() // with the console
+	var ended []func() // ends what offers links
 	g := &o.conf.Gateway
 	g.OnCall, g.OnPending = pages.Called, pages.Waits
 	g.HTTP.BothLoopbacks = o.uiURL == "" // where the link to the console has a name below localhost
@@ -58,7 +58,7 @@ func (o *serveOptions) openConsole(ctx context.Context) error {
 			for _, end := range ended {
 				end()
 			}
-			_ = pages.Close() // it has no error
+			_ = pages.Close() // it never fails
 		}
 	}
 	o.Listening = func(at net.Addr, url string, authenticates bool) {

@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/internal/tty"
 )
 
-// linkFolder is where the consoles of this user are asked for a new link.
+// linkFolder returns the folder with the sockets at which the consoles of this user give out new links.
 func (a *app) linkFolder() (string, error) {
 	dir, _ := a.env("XDG_RUNTIME_DIR")
 	if dir == "" {
@@ -26,7 +26,7 @@ func (a *app) linkFolder() (string, error) {
 	return filepath.Join(dir, "toolctl"), nil
 }
 
-// linkKey is the same for two commands that serve the same manifests: it begins the name of the socket.
+// linkKey begins the name of the socket. Commands that serve the same manifests have the same key.
 func (o *serveOptions) linkKey() string {
 	places := append([]string(nil), o.conf.Files...)
 	if dsn, err := o.storeDSN(); err == nil && (len(o.conf.Files) == 0 || o.conf.DSN != "") {
@@ -39,11 +39,11 @@ func (o *serveOptions) linkKey() string {
 			}
 		}
 	}
-	raw, _ := json.Marshal([]any{places, o.Pull.Address, o.conf.Namespace, o.conf.Gateway.Subset.Selector}) // texts
+	raw, _ := json.Marshal([]any{places, o.Pull.Address, o.conf.Namespace, o.conf.Gateway.Subset.Selector}) // texts can be encoded
 	return fmt.Sprintf("%x", sha256.Sum256(raw))[:16]
 }
 
-// offerLinks lets this user have a new link to the console, by "toolctl ui" and by SIGUSR1, until what it returns is called.
+// offerLinks gives this user new links to the console, for "toolctl ui" and SIGUSR1, until the returned functions are called.
 func (o *serveOptions) offerLinks(at net.Addr, link func() string, show func(string)) (ended []func()) {
 	ended = append(ended, tty.OnUserSignal(func() { show(link()) }))
 	_, port, _ := net.SplitHostPort(at.String())
@@ -58,8 +58,8 @@ func (o *serveOptions) offerLinks(at net.Addr, link func() string, show func(str
 	return ended
 }
 
-// running returns new links to the consoles of this user that serve the same manifests already; to all of them where the
-// command line names no manifests and the folder has none. A port other than 0 chooses.
+// running returns new links to the running consoles of this user that serve the same manifests. If the command line names
+// no manifests and the folder has none, it returns links to all consoles. A port other than 0 selects one.
 func (o *serveOptions) running(port int) (links []string) {
 	dir, err := o.linkFolder()
 	if err != nil {

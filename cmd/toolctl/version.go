@@ -38,7 +38,7 @@ func (v versionInfo) String() string {
 	return fmt.Sprintf("toolctl %s %s %s", v.Version, v.Go, v.Platform)
 }
 
-// buildVersion reads what the go command wrote into the program.
+// buildVersion reads the version that the go command wrote into the program.
 func buildVersion() versionInfo {
 	v := versionInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

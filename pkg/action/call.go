@@ -16,12 +16,12 @@ import (
 // Call calls one tool, or says what a call would do.
 type Call struct {
 	*Config
-	// Call names the tool and who calls it. Its Args and its Namespace are those of Arguments and of the Config.
+	// Call names the tool and the caller. Its Args are replaced by Arguments, and its Namespace by that of the Config.
 	v1.Call
 	Arguments Arguments
 	// Save is a folder for the binary parts of the result. Default: they are not saved.
 	Save string
-	// Asker decides on calls that need approval. Default: they are pending.
+	// Asker decides on calls that need approval. Default: such calls end pending.
 	Asker registry.Asker
 }
 
@@ -30,11 +30,11 @@ type Called struct {
 	v1.Result
 	// Saved are the files that were written.
 	Saved []SavedPart
-	// Stored says that there is a store, which keeps a call that is pending.
+	// Stored reports whether there is a store, which keeps a pending call.
 	Stored bool
 }
 
-// Run makes the call. The result is there beside an error too, once the tool was found.
+// Run makes the call. Once the tool is found, there is a result even beside an error.
 func (c *Call) Run(ctx context.Context) (called *Called, err error) {
 	if c.Timeout < 0 {
 		return nil, usagef("--timeout %s: expected a time above 0", c.Timeout)
@@ -60,7 +60,7 @@ func (c *Call) Run(ctx context.Context) (called *Called, err error) {
 	return called, err
 }
 
-// Plan says what the call would do, and makes no call.
+// Plan returns what the call would do, without making it.
 func (c *Call) Plan(ctx context.Context) (plan registry.Plan, err error) {
 	err = c.prepared(ctx, func(w *Workspace, call v1.Call) error {
 		plan, err = w.Registry.Plan(ctx, call)
@@ -69,7 +69,7 @@ func (c *Call) Plan(ctx context.Context) (plan registry.Plan, err error) {
 	return plan, err
 }
 
-// Explain says what the policies make of the call, which is not made. Without any argument, none is checked.
+// Explain returns the decision of the policies on the call, without making it. It validates arguments only if there are any.
 func (c *Call) Explain(ctx context.Context) (ex policy.Explanation, err error) {
 	err = c.prepared(ctx, func(w *Workspace, call v1.Call) error {
 		if len(c.Arguments.Flags) == 0 && c.Arguments.File == "" {
@@ -81,7 +81,7 @@ func (c *Call) Explain(ctx context.Context) (ex policy.Explanation, err error) {
 	return ex, err
 }
 
-// prepared opens the workspace, and finds the tool of the call and its arguments.
+// prepared opens the workspace, and resolves the tool and the arguments of the call.
 func (c *Call) prepared(ctx context.Context, do func(*Workspace, v1.Call) error) error {
 	args, pairs, err := c.Arguments.Object(c.Config)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *Call) prepared(ctx context.Context, do func(*Workspace, v1.Call) error)
 	})
 }
 
-// unwritten adds to an error of arguments how the one that was given as a text is written.
+// unwritten adds to an error about arguments how to write the one that was given as text.
 func unwritten(err error, pairs map[string]json.RawMessage) error {
 	if invalid, ok := errors.AsType[*v1.ValidationError](err); ok && invalid.Type == v1.ArgsInvalid {
 		if how := howWritten(invalid, pairs); how != "" {
@@ -120,7 +120,7 @@ func unwritten(err error, pairs map[string]json.RawMessage) error {
 	return err
 }
 
-// toolName takes tool/NAME too, which 'toolctl list' prints, unless a namespace has the name of the kind.
+// toolName also accepts tool/NAME, which 'toolctl list' prints, unless a namespace has the name of the kind.
 func toolName(reg *registry.Registry, name string) string {
 	word, rest, ok := strings.Cut(name, "/")
 	if kind, known := v1.ParseKind(word); !ok || !known || kind != v1.KindTool {

@@ -12,8 +12,8 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// Items lists the objects that a query finds, for completions: it starts no server, and nothing is told of what is
-// wrong with the manifests.
+// Items lists the objects that match a query, for completions. It starts no server, and reports no problems of the
+// manifests.
 func (c *Config) Items(ctx context.Context, q registry.Query) (items []registry.Item, err error) {
 	err = c.silently(ctx, func(w *Workspace) error {
 		p, err := w.Registry.List(q)
@@ -23,8 +23,8 @@ func (c *Config) Items(ctx context.Context, q registry.Query) (items []registry.
 	return items, err
 }
 
-// ArgumentWords completes an argument of a tool, or a variable of a prompt: the names, each with "=" behind it, and
-// behind such a name the values of an enum.
+// ArgumentWords completes an argument of a tool or a variable of a prompt: first the names with "=", and after a name
+// the values of its enum.
 func (c *Config) ArgumentWords(ctx context.Context, kind, name, word string) (words []string, err error) {
 	key, value, behind := strings.Cut(word, "=")
 	var names, values []string

@@ -11,19 +11,19 @@ import (
 	"toolctl.dev/toolctl/pkg/source/oci"
 )
 
-// Pull says where manifests are pulled from, again and again.
+// Pull names the repository from which manifests are pulled at every interval.
 type Pull struct {
 	// Address is a Git repository or an OCI image, in the form of [source.ParseAddress].
 	Address string
 	// Interval is the time between two checks for a new revision, of at least one second.
 	Interval time.Duration
-	// RequireSigned is a file of keys: only revisions that one of them signed are used. Default: all are.
+	// RequireSigned is a file of keys. Only revisions signed by one of them are used. Default: all revisions are used.
 	RequireSigned string
-	// AllowRollback uses commits that do not descend from the previous one.
+	// AllowRollback accepts commits that do not descend from the previous one.
 	AllowRollback bool
 }
 
-// Check reads the address. Files are those of the command line, which cannot be used beside it.
+// Check parses the address and checks the options. Files must be empty, since a source replaces them.
 func (p *Pull) Check(files []string) (at source.Address, err error) {
 	const shortest = time.Second
 	switch {
@@ -40,8 +40,8 @@ func (p *Pull) Check(files []string) (at source.Address, err error) {
 	return at, nil
 }
 
-// open opens the source, and has its manifests checked beside the objects that beside returns. o has what
-// else the source does.
+// open opens the source. Its manifests are checked together with the objects that beside returns; o has the other
+// options of the source.
 func (p *Pull) open(c *Config, beside func(context.Context) ([]v1.Object, error), o source.RemoteOptions) (*pulled, error) {
 	at, err := p.Check(c.Files)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *Pull) open(c *Config, beside func(context.Context) ([]v1.Object, error)
 	return &pulled{source.NewRemote(origin, o)}, nil
 }
 
-// pulled is a source of a gateway whose errors say whether a revision or the way to it is to blame.
+// pulled is a source whose errors distinguish a bad revision from an unreachable repository.
 type pulled struct{ *source.Remote }
 
 func (p *pulled) Load(ctx context.Context) (*manifest.Set, error) {

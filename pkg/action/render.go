@@ -12,7 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/prompt"
 )
 
-// Render renders a prompt of a manifest or of an MCP server, and sends it to no model.
+// Render renders a prompt of a manifest or of an MCP server, without sending it to a model.
 type Render struct {
 	*Config
 	// Prompt is the name of the prompt, and Arguments are its variables.
@@ -24,7 +24,7 @@ type Render struct {
 type Rendered struct {
 	// Prompt has the messages of a manifest's prompt.
 	Prompt *RenderedPrompt
-	// Server has those of a server's prompt, in place of Prompt.
+	// Server has the messages of a server's prompt, instead of Prompt.
 	Server *mcp.PromptResult
 }
 
@@ -72,7 +72,7 @@ func (r *Render) Run(ctx context.Context) (rendered *Rendered, err error) {
 	return rendered, err
 }
 
-// texts returns the arguments as the texts that prompts of MCP take.
+// texts returns the arguments as strings, as MCP prompts expect them.
 func (r *Render) texts() (map[string]string, error) {
 	raw, _, err := r.Arguments.Object(r.Config)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Render) texts() (map[string]string, error) {
 	return args, nil
 }
 
-// warnUnused warns of variables that are likely a slip, unless the error names them.
+// warnUnused warns of variables that are probably mistyped, unless the error names them.
 func (c *Config) warnUnused(unused []v1.Violation, err error) {
 	invalid, _ := errors.AsType[*v1.ValidationError](err)
 	for _, v := range unused {
@@ -103,7 +103,7 @@ func (c *Config) warnUnused(unused []v1.Violation, err error) {
 	}
 }
 
-// warn has Warned hear of each text.
+// warn calls Warned with each text.
 func (c *Config) warn(texts ...string) {
 	for _, text := range texts {
 		if c.Warned != nil {
@@ -115,11 +115,11 @@ func (c *Config) warn(texts ...string) {
 // ReadResource reads a resource of a manifest or of an MCP server.
 type ReadResource struct {
 	*Config
-	// URI names the resource, and Server the server to read it from. Default of Server: the one that lists it.
+	// URI names the resource, and Server the MCP server to read it from. Default: the server that lists it.
 	URI, Server string
 }
 
-// Run reads the resource. The error is a [v1.NotFoundError] where Server has to choose among several.
+// Run reads the resource. The error is a [v1.NotFoundError] if several servers have the resource.
 func (r *ReadResource) Run(ctx context.Context) (parts []v1.Part, err error) {
 	err = r.within(ctx, func(w *Workspace) error {
 		parts, err = w.ReadResource(ctx, r.Namespace, r.Server, r.URI)

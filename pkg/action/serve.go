@@ -29,39 +29,39 @@ import (
 
 // Serve serves the tools of manifests as one MCP server, over stdin and stdout or over HTTP.
 type Serve struct {
-	// Config has the manifests. Its Gateway says what is served to whom; Serve adds what the fields below name.
+	// Config selects the manifests. Its Gateway says what is served to whom, and the fields below add to it.
 	*Config
-	// In and Out are those of the client that started the program. They are used without Address.
+	// In and Out connect to the client that started the program. They are used if Address is empty.
 	In  io.Reader
 	Out io.Writer
-	// Address is where to listen for HTTP, such as 127.0.0.1:8080. Default: In and Out are served.
+	// Address is the address to listen on for HTTP, such as 127.0.0.1:8080. Default: Serve uses In and Out.
 	Address string
 	// OAuth accepts the access tokens of its Issuer. Default: none.
 	OAuth server.OAuth
-	// Replicas make this server one of several. Default: without a KeyFile, it is alone.
+	// Replicas makes this server one of several replicas if it has a KeyFile. Default: none.
 	Replicas gateway.Replicas
 	// TLSCert and TLSKey are PEM files for HTTPS. Default: HTTP.
 	TLSCert, TLSKey string
-	// Instructions are those for models, as text or @FILE.
+	// Instructions is a text for models, or @FILE.
 	Instructions string
 	// AccessLog is the format of the line for each call: json, text or none. Default: json with Address, else none.
 	AccessLog string
-	// Log takes these lines.
+	// Log receives these lines.
 	Log io.Writer
 	// Metrics is the address that serves /metrics of Telemetry for Prometheus. Default: none.
 	Metrics   string
 	Telemetry *telemetry.Telemetry
-	// Pull is where the manifests are pulled from in place of Files. Default: they are not.
+	// Pull is the repository to pull the manifests from, instead of Files. Default: none.
 	Pull Pull
 	// HookSecret is the file with the secret of the webhook. Default: [HookSecretVariable].
 	HookSecret string
-	// Listening is told the URL of the server without a path, and whether clients have to authenticate.
+	// Listening is called with the address, the URL without a path, and whether clients have to authenticate.
 	Listening func(at net.Addr, url string, authenticates bool)
-	// Opened is told of the gateway before it serves, and returns what ends with it.
+	// Opened is called with the gateway before it serves. The function that it returns is called at the end.
 	Opened func(*gateway.Gateway) (end func())
 }
 
-// HookSecretVariable has the secret of the webhook where no file is named.
+// HookSecretVariable is the environment variable with the secret of the webhook if there is no file.
 const HookSecretVariable = "TOOLCTL_HOOK_SECRET" //nolint:gosec // it is the name of one
 
 // AccessLogs are the formats of [Serve.AccessLog].
@@ -77,11 +77,11 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 		return err
 	}
 	closing := func(c io.Closer) {
-		if err := c.Close(); err != nil { // too late for the caller
+		if err := c.Close(); err != nil { // the caller has its result already
 			g.Logger.Warn("closing failed", slog.Any("error", err))
 		}
 	}
-	var ln net.Listener // before anything is started
+	var ln net.Listener // a wrong address is reported before anything starts
 	if s.Address != "" {
 		if ln, err = server.Listen(ctx, s.Address, g.HTTP); err != nil {
 			return notListening("http", err)
@@ -123,7 +123,7 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 		g.Logger.Warn("TOOLCTL_STORE is not used: with -f, -k or --source there is a store only where --store names it")
 	}
 	for _, v := range w.Violations() {
-		if !v.IsWarning() { // they are served all the same
+		if !v.IsWarning() { // the other manifests are served
 			g.Logger.Warn("manifest error", "error", v.String())
 		}
 	}
@@ -133,7 +133,7 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 	return notListening("http", w.Serve(ctx, ln))
 }
 
-// check refuses options that do not fit together.
+// check refuses contradicting options.
 func (s *Serve) check(g *gateway.Options) error {
 	files := len(s.Files) > 0 && s.DSN == ""
 	switch o := &s.OAuth; {
@@ -242,8 +242,8 @@ func (s *Serve) accessLog() *slog.Logger {
 	return nil
 }
 
-// limitMemory has the garbage collector work harder, rather than let the process grow, once the process has
-// what is decoded at once and what it has anyway. GOMEMLIMIT overrides it.
+// limitMemory sets a soft memory limit for the Go runtime: the budget for decoded requests and results, and what the
+// process needs besides. GOMEMLIMIT overrides it.
 func (s *Serve) limitMemory(budget int64) {
 	const anyway = 160 << 20
 	budget = cmp.Or(budget, admission.DefaultMemoryBudget)
@@ -281,7 +281,7 @@ func (s *Serve) pull(g *gateway.Options) (*pulled, error) {
 	return remote, nil
 }
 
-// notListening makes wrong usage of an address that cannot be listened at.
+// notListening turns an address that the server cannot listen on into wrong usage.
 func notListening(flag string, err error) error {
 	at, ok := errors.AsType[*server.ListenError](err)
 	switch {
