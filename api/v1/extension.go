@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Extension is a field of a manifest's spec that a program adds in Go: the block of an
@@ -123,19 +122,13 @@ func (x *Extensions) unmarshal(data []byte, plain any, t reflect.Type) error {
 	return nil
 }
 
-var fieldNames sync.Map // reflect.Type -> []string
-
 // jsonNames returns the names of the fields of a struct in JSON.
 func jsonNames(t reflect.Type) []string {
-	if names, ok := fieldNames.Load(t); ok {
-		return names.([]string)
-	}
 	var names []string
 	for i := range t.NumField() {
 		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "-" && name != "" {
 			names = append(names, name)
 		}
 	}
-	fieldNames.Store(t, names)
 	return names
 }
