@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// equal reports whether a is one of the others. Values of two kinds are not
-// equal: that is no error, since a model may send either.
+// equal reports whether a equals one of the others. Values of different types are not
+// equal; that is no error, since a model may send either type.
 func equal(a any, others ...any) (bool, error) {
 	if len(others) == 0 {
 		return false, fmt.Errorf("eq needs two values")
@@ -45,7 +45,7 @@ func equalTwo(a, b any) (bool, error) {
 	return a == nil && b == nil, nil
 }
 
-// plain makes null nil and text of a function a string: they compare alike.
+// plain returns null as nil, and text from a function as a string or a number, for comparisons.
 func plain(v any) any {
 	switch v := v.(type) {
 	case null:
@@ -59,7 +59,7 @@ func plain(v any) any {
 	return v
 }
 
-// ordered makes lt, le, gt or ge.
+// ordered returns lt, le, gt or ge.
 func ordered(holds func(int) bool) func(a, b any) (bool, error) {
 	return func(a, b any) (bool, error) {
 		a, b = plain(a), plain(b)
@@ -78,7 +78,7 @@ func ordered(holds func(int) bool) func(a, b any) (bool, error) {
 	}
 }
 
-// compareNumbers compares two numbers by their exact values. ok is false when one is not a number.
+// compareNumbers compares two numbers by their exact values. ok is false if one is not a number.
 func compareNumbers(a, b any) (result int, ok bool) {
 	i, okI := toInt(a)
 	j, okJ := toInt(b)
@@ -105,12 +105,12 @@ func toInt(v any) (int64, bool) {
 	return 0, false
 }
 
-// toFloat returns a number exactly, when its text is short enough to be worth the time.
+// toFloat returns the exact value of a number whose text is not too long.
 func toFloat(v any) (*big.Float, bool) {
 	s, ok := scalar(v)
 	if _, isBool := v.(bool); isBool || !ok {
 		return nil, false
 	}
-	// By the decimal text: 0.1 in a template is the 0.1 of an argument that kept its digits.
+	// The decimal text is compared, so that 0.1 in a template equals an argument 0.1 with all its digits.
 	return jsontext.Number(s)
 }

@@ -1,6 +1,6 @@
 // Package template renders Go text/template sources with the arguments of a
-// call: into JSON, where no argument can change the shape of the result, and
-// into plain text, where the caller says how each value is escaped.
+// call: into JSON, where no argument can change the structure of the result, and
+// into plain text, where the caller escapes each value.
 //
 //	t, err := template.ParseJSON("mock_template", `{"greeting": "hello {{.name}}"}`)
 //	out, err := t.Render(ctx, map[string]any{"name": `"quoted"`})
@@ -9,58 +9,57 @@
 // # Values
 //
 // Arguments are JSON data: map[string]any, []any, string, bool, nil and numbers of
-// any Go type, [encoding/json.Number] being the one that keeps every digit. A whole number
-// that fits is an int64 in the template and another number a float64, so that if, index and
-// printf work; a number that neither holds exactly stays text and keeps every digit.
+// any Go type; [encoding/json.Number] keeps all digits. In the template, a number is an
+// int64 if that is exact, or else a float64, so that if, index and printf work; a number
+// that neither represents exactly stays text and keeps all digits.
 //
-// What is absent or null cannot be printed: `{{.units}}` without that argument
+// Missing and null values cannot be printed: `{{.units}}` without that argument
 // is an error that names it. `{{if .units}}`, `{{default "metric" .units}}` and
-// `{{json .units}}` are the ways to expect it. "<no value>" is never printed,
-// except by what [ParseLenient] read.
+// `{{json .units}}` handle its absence. Only templates of [ParseLenient] print
+// "<no value>".
 //
 // # JSON
 //
-// A value inside a JSON string is escaped: strings as they are, numbers with all
-// their digits, objects and lists as JSON text. A value outside a string is
-// encoded as JSON, so a string gets its quotes and null is null. What `json` and printf with
-// numbers alone gave stands outside a string as it is. The result has to be JSON,
-// with no key twice where a key was rendered.
+// A value inside a JSON string is escaped: strings unchanged, numbers with all
+// their digits, objects and lists as JSON text. A value outside of a string is
+// encoded as JSON, so a string gets quotes and null is null. Results of `json`, and of
+// printf with a single number, are not encoded again. The output must be JSON, without
+// duplicate keys if a key was rendered.
 //
 // # Mustache
 //
-// [ParseMustache] reads {{name}} and nothing more, for prompts that were written so.
+// [ParseMustache] reads {{name}} and nothing else, for prompts in this syntax.
 //
 // # Functions
 //
-// The functions of text/template, of which and, or, not, index, slice, len and call
-// are its own, and these:
+// The functions and, or, not, index, slice, len and call of text/template, and these:
 //
-//	json VALUE             the value as JSON; null when it is absent
-//	default FALLBACK VALUE the fallback when the value is absent, null or ""; 0 and false are values
-//	join SEPARATOR LIST    the items as text, with the separator between; also LIST SEPARATOR
-//	upper, lower, trim     the value as text, in capitals, in small letters, without space around it
-//	eq ne lt le gt ge      compare JSON values: 5, 5.0 and 5e0 are equal, values of two kinds are not,
-//	                       and only numbers or strings have an order
+//	json VALUE             the value as JSON; null if it is missing
+//	default FALLBACK VALUE the fallback if the value is missing, null or ""; 0 and false are values
+//	join SEPARATOR LIST    the items as text, joined by the separator; also LIST SEPARATOR
+//	upper, lower, trim     the value as text in upper case, in lower case, without surrounding space
+//	eq ne lt le gt ge      compare JSON values: 5, 5.0 and 5e0 are equal, values of different types are
+//	                       not, and only numbers and strings have an order
 //	print println printf   as in fmt; printf takes no "*", no "[1]" and no width above 1000
 //	html js urlquery       escape text
 //
 // # Bounds
 //
-// Sources are untrusted. Their size, nesting and calls in one action are bounded when
-// they are parsed, and a template that calls itself is refused; output, steps
-// and time are bounded when they are rendered. A panic is an error.
+// Sources are untrusted. Parsing limits their size, their nesting and the calls in an action,
+// and refuses recursive templates; rendering limits the output, the steps and the
+// time. A panic becomes an error.
 package template
 
-// Bounds of a template.
+// Limits of a template.
 const (
-	// MaxSource is the size of the largest source, in bytes.
+	// MaxSource is the maximum size of a source, in bytes.
 	MaxSource = 256 << 10
-	// MaxOutput is the size of the largest output, and of the largest text that a function makes, in bytes.
+	// MaxOutput is the maximum size of the output, and of a text that a function returns, in bytes.
 	MaxOutput = 10 << 20
-	// MaxSteps is how many pieces of text, values and turns of a loop one rendering may have.
+	// MaxSteps is the maximum number of text pieces, values and loop iterations of a rendering.
 	MaxSteps = 1_000_000
 
 	maxNesting = 100 // of if, range, with and parentheses
-	maxCalls   = 64  // of functions in one action: ctx is not checked between them
+	maxCalls   = 64  // of functions in an action, since ctx is not checked between them
 	maxWidth   = 1000
 )

@@ -15,16 +15,16 @@ import (
 type Error struct {
 	// Name is the name the template was parsed with.
 	Name string
-	// Line is the line in the source, from 1; 0 when no line is to blame.
+	// Line is the line in the source, from 1; 0 for an error without a line.
 	Line int
-	// Message says what is wrong. It quotes the source and never an argument.
+	// Message describes the error. It may quote the source, but never an argument.
 	Message string
-	// Missing is the argument that would have been printed and is not there, if that is
-	// what is wrong.
+	// Missing is the name of a missing argument that the template prints, if that is the
+	// error.
 	Missing string
-	// Output is what was rendered when that is not JSON; it holds arguments.
+	// Output is the output if it is not JSON; it contains arguments.
 	Output []byte
-	// Err is the error behind it, if any: of the context or of [Options.Escape].
+	// Err is the cause, if any: an error of the context or of [Options.Escape].
 	Err error
 }
 
@@ -60,7 +60,7 @@ var (
 	iterating  = regexp.MustCompile(`(?s)range can't iterate over .*`)
 )
 
-// parseError turns an error of text/template's parser into ours.
+// parseError turns an error of the text/template parser into an *[Error].
 func parseError(name string, err error) error {
 	e := &Error{Name: name, Message: err.Error()}
 	if m := parsePlace.FindStringSubmatch(e.Message); m != nil {
@@ -74,8 +74,8 @@ func parseError(name string, err error) error {
 	return e
 }
 
-// execError turns an error of an execution into ours: what text/template puts
-// around it, Go types and arguments are left out.
+// execError turns an execution error into an *[Error], without the context of
+// text/template, Go types and arguments.
 func (t *tree) execError(err error) error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
@@ -95,10 +95,10 @@ func (t *tree) execError(err error) error {
 	return e
 }
 
-// maxShown bounds a part of a template in a message, in bytes.
+// maxShown limits the part of a template in a message, in bytes.
 const maxShown = 80
 
-// line is a text as a message shows it: on one line, of at most limit bytes.
+// line returns a text for a message: on one line of at most limit bytes.
 func line(s string, limit int) string {
 	return clip.Bytes(strings.Join(strings.Fields(s), " "), limit)
 }

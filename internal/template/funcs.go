@@ -6,8 +6,8 @@ import (
 	"text/template"
 )
 
-// funcs is the one table of functions; doc.go lists what they do. They keep no
-// state, so every template shares it. None returns more than MaxOutput bytes.
+// funcs returns all functions; doc.go documents them. They are stateless, and none
+// returns more than MaxOutput bytes.
 func funcs() template.FuncMap {
 	return template.FuncMap{
 		"json":    func(v any) (raw, error) { s, err := encode(v); return raw(s), err },
@@ -35,7 +35,7 @@ func funcs() template.FuncMap {
 	}
 }
 
-// text makes a function of one value from a function on text.
+// text turns a function on text into a function of one value.
 func text(f func(string) string) func(any) (string, error) {
 	return func(v any) (string, error) {
 		s, err := textOf(v)
@@ -46,7 +46,7 @@ func text(f func(string) string) func(any) (string, error) {
 	}
 }
 
-// escaper makes a function of any number of values, as text/template's own escapers are.
+// escaper turns a function on text into a function of any number of values, like the escapers of text/template.
 func escaper(f func(string) string) func(...any) (string, error) {
 	return func(v ...any) (string, error) {
 		s, err := printAll(v...)
@@ -57,7 +57,7 @@ func escaper(f func(string) string) func(...any) (string, error) {
 	}
 }
 
-// bounded applies f, whose output is at most 6 times its input.
+// bounded applies f, whose output is at most 6 times as long as its input.
 func bounded(f func(string) string, s string) (string, error) {
 	if len(s) > MaxOutput {
 		return "", errTooLarge
@@ -89,7 +89,7 @@ func join(a, b any) (string, error) {
 		return "", errMissing
 	}
 	if s, ok := a.(string); ok && s != "" && b == "" {
-		return "", nil // an empty text in the place of the list is an empty list
+		return "", nil // an empty string instead of a list counts as an empty list
 	}
 	if !isText || !isList {
 		return "", fmt.Errorf("join takes a separator and a list, got %s and %s", kind(a), kind(b))
@@ -108,7 +108,7 @@ func join(a, b any) (string, error) {
 	return strings.Join(parts, sep), nil
 }
 
-// printAll is fmt.Sprint over JSON values: a space stands between two of which neither is a string.
+// printAll is fmt.Sprint for JSON values: it puts a space between two values if neither is a string.
 func printAll(values ...any) (any, error) {
 	if !fits(values...) {
 		return "", errTooLarge
@@ -144,7 +144,7 @@ func spaced(values []any) (string, error) {
 	return strings.Join(parts, " "), nil
 }
 
-// kind names the kind of a value for messages.
+// kind returns the type of a value for messages.
 func kind(v any) string {
 	switch v.(type) {
 	case nil:

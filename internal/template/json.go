@@ -11,11 +11,11 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// JSON is a template that renders JSON. It may be used by many goroutines at once.
+// JSON is a template for JSON. It is safe for concurrent use.
 type JSON struct{ *tree }
 
-// ParseJSON reads a template; name is what messages call it, such as the field it
-// stands in. Errors are of type *[Error].
+// ParseJSON reads a template; name is its name in messages, such as its field in a
+// manifest. Errors are of type *[Error].
 func ParseJSON(name, src string) (*JSON, error) {
 	t, err := parseTree(name, src)
 	if err != nil {
@@ -25,7 +25,7 @@ func ParseJSON(name, src string) (*JSON, error) {
 }
 
 // ParseLenient is [ParseJSON] for templates that were written for text/template
-// itself: what is absent or null is "<no value>" inside a JSON string, as there,
+// itself: missing and null values are "<no value>" inside a JSON string, as there,
 // and null outside of one.
 func ParseLenient(name, src string) (*JSON, error) {
 	t, err := ParseJSON(name, src)
@@ -36,9 +36,9 @@ func ParseLenient(name, src string) (*JSON, error) {
 	return t, nil
 }
 
-// Render renders the template with the arguments, which are not changed. Errors
-// are of type *[Error]; those of ctx are wrapped in it. When the output is not
-// JSON, [Error.Output] holds it.
+// Render renders the template with the arguments, which it does not change. Errors
+// are of type *[Error], which wraps errors of ctx. If the output is not JSON,
+// [Error.Output] contains it.
 func (t *JSON) Render(ctx context.Context, args map[string]any) (json.RawMessage, error) {
 	enc := jsonEncoding{lenient: t.lenient}
 	out, err := t.render(ctx, args, &enc)
@@ -53,13 +53,13 @@ func (t *JSON) Render(ctx context.Context, args map[string]any) (json.RawMessage
 }
 
 // jsonEncoding follows the output as a lexer of JSON (RFC 8259) would, to know
-// whether a value stands inside a string.
+// whether a value is inside a string.
 type jsonEncoding struct {
 	inString bool
-	// slash and hex say that an escape sequence is open: its letter, or that many of its digits, are to come.
+	// slash and hex say that an escape sequence is incomplete: its letter, or so many hex digits, are missing.
 	slash bool
 	hex   int
-	// rendered says that the last token holds a value, keyed that such a token became a key.
+	// rendered says that the last token contains a value, keyed that such a token became a key.
 	rendered, keyed bool
 	// lenient is that of the tree.
 	lenient bool
@@ -112,19 +112,19 @@ func (e *jsonEncoding) value(out []byte, v value) ([]byte, error) {
 	return append(out, v.text...), nil
 }
 
-// noValue is what text/template prints for an absent or null value.
+// noValue is what text/template prints for a missing or null value.
 const noValue = "<no value>"
 
 // appendEscaped appends text as the inside of a JSON string (RFC 8259, section
-// 7). What is not UTF-8 becomes U+FFFD, as in encoding/json.
+// 7). Invalid UTF-8 becomes U+FFFD, as in encoding/json.
 func appendEscaped(out []byte, text string) []byte {
 	quoted := jsontext.Quote(text)
 	return append(out, quoted[1:len(quoted)-1]...)
 }
 
-// checkJSON reports what keeps a text from being one JSON value. keys asks for
-// keys that stand twice in one object: with a rendered key, an argument could
-// otherwise take the place of another field.
+// checkJSON returns an error if a text is not a JSON value. With keys it also refuses
+// duplicate keys: an argument that is rendered as a key could otherwise replace another
+// field.
 func checkJSON(text []byte, keys bool) error {
 	if len(text) == 0 {
 		return errors.New("the template rendered nothing: expected JSON")
@@ -149,7 +149,7 @@ func checkJSON(text []byte, keys bool) error {
 	return checkKeys(dec)
 }
 
-// checkKeys reads valid JSON; its depth is bounded by json.Valid.
+// checkKeys refuses duplicate keys in valid JSON, whose depth json.Valid has limited.
 func checkKeys(dec *json.Decoder) error {
 	token, err := dec.Token()
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"unicode"
 )
 
-// ParseMustache reads a template in which {{name}} stands for an argument, as
-// mustache(5) and PromptKit have it: {{a.b}} is a field of an object (but see Options.Whole), {{{name}}} and
+// ParseMustache reads a template in which {{name}} is an argument, as in mustache(5) and
+// PromptKit: {{a.b}} is a field of an object (but see Options.Whole), {{{name}}} and
 // {{&name}} are the same as {{name}}, since nothing is escaped, and {{! text }} is a
-// comment. Sections, partials and other delimiters are refused. Braces that never
-// close are text. Errors are of type *[Error].
+// comment. Sections, partials and other delimiters are refused. Unclosed braces are
+// text. Errors are of type *[Error].
 func ParseMustache(name, src string, o Options) (*Text, error) {
 	if err := checkSource(name, src); err != nil {
 		return nil, err
@@ -52,8 +52,8 @@ func ParseMustache(name, src string, o Options) (*Text, error) {
 	return &Text{tree: t, opts: o}, nil
 }
 
-// cutTag splits what follows "{{" after the end of the tag. A tag of three braces
-// comes with its inner pair.
+// cutTag splits the text after "{{" at the end of the tag. A tag with three braces
+// keeps its inner pair.
 func cutTag(s string) (tag, rest string, closed bool) {
 	if strings.HasPrefix(s, "{") {
 		if tag, rest, closed = strings.Cut(s, "}}}"); closed {
@@ -63,7 +63,7 @@ func cutTag(s string) (tag, rest string, closed bool) {
 	return strings.Cut(s, "}}")
 }
 
-// tagPath returns the fields that a tag names; nil for a comment.
+// tagPath returns the fields of a tag; nil for a comment.
 func tagPath(tag string, whole func(string) bool) ([]string, error) {
 	shown := line("{{"+tag+"}}", maxShown)
 	body := strings.TrimSpace(tag)
@@ -94,8 +94,8 @@ func tagPath(tag string, whole func(string) bool) ([]string, error) {
 	return path, nil
 }
 
-// fieldAction is what the parser of text/template makes of {{.a.b}}; a name may hold
-// what an identifier of Go may not.
+// fieldAction returns what text/template parses {{.a.b}} to; unlike there, names may
+// contain characters that Go identifiers may not.
 func fieldAction(path []string, line int) *parse.ActionNode {
 	field := &parse.FieldNode{NodeType: parse.NodeField, Ident: path}
 	cmd := &parse.CommandNode{NodeType: parse.NodeCommand, Args: []parse.Node{field}}

@@ -11,12 +11,12 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// oneNumber matches the formats that give a JSON number for every number.
+// oneNumber matches the formats that turn every number into a JSON number.
 var oneNumber = regexp.MustCompile(`^%((\.[0-9]*)?[eEfFgG]|[dv])$`)
 
-// printf is fmt.Sprintf over JSON values: each verb takes the numbers and
-// strings it has a meaning for, however they were written, and nothing else. A
-// number formatted alone is a number outside a JSON string too.
+// printf is fmt.Sprintf for JSON values: each verb accepts only numbers or strings for
+// which it is defined, in any notation. A single formatted number also stays a number
+// outside of JSON strings.
 func printf(format any, values ...any) (any, error) {
 	f, ok := format.(string)
 	if !ok {
@@ -48,8 +48,8 @@ func printf(format any, values ...any) (any, error) {
 	return s, nil
 }
 
-// verbsOf returns the verbs of a format, and refuses what could make its output
-// far larger than its arguments.
+// verbsOf returns the verbs of a format, and refuses widths that would make the output
+// far larger than the arguments.
 func verbsOf(f string) (string, error) {
 	var verbs []byte
 	for i := 0; i < len(f); i++ {
@@ -80,7 +80,7 @@ func verbsOf(f string) (string, error) {
 	return string(verbs), nil
 }
 
-// operand returns v in a Go type that fmt formats with the verb.
+// operand returns v as a Go type that fmt formats with the verb.
 func operand(verb byte, v any) (any, error) {
 	text, err := textOf(v)
 	if err != nil {
@@ -116,8 +116,9 @@ func operand(verb byte, v any) (any, error) {
 	return nil, fmt.Errorf("%%%c of printf takes a whole number, got one with a fraction or an exponent", verb)
 }
 
-// floatOperand returns a float64 where that is the number, else all its digits.
-// A number outside the range of a float64 would print as as many digits as its exponent says.
+// floatOperand returns a float64 if that is exact, else the number with all its digits.
+// Numbers outside of the range of float64 are refused: they would print as many digits as
+// their exponent says.
 func floatOperand(v any, text string) (any, error) {
 	f, err := strconv.ParseFloat(text, 64)
 	exact, ok := jsontext.Number(text)

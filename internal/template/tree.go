@@ -11,24 +11,24 @@ import (
 
 // A parsed template is rewritten before its first use:
 //
-//   - every action that prints ends in escapeFunc, which hands the value over to the
-//     writer, marked, together with the number of the action;
-//   - an action that only prints an argument becomes its number alone, and the writer
-//     takes the argument itself: most templates hold nothing else, and this is cheaper;
+//   - every action that prints ends in escapeFunc, which passes the value to the
+//     writer, marked and with the number of the action;
+//   - an action that only prints an argument becomes its number, and the writer
+//     looks up the argument: most templates contain nothing else, and this is cheaper;
 //   - every loop body and every {{define}} starts with a tick, so that the writer
-//     counts turns that print nothing.
+//     counts iterations that print nothing.
 //
-// The writer sees all text and all values in order, so it alone knows where each
-// value stands, and it keeps the bounds. The tree itself is shared by all renderings.
+// The writer receives all text and all values in order, so it knows the context of each
+// value, and it enforces the limits. All renderings share the tree.
 
 const escapeFunc = "_escape"
 
 // site is an action that prints.
 type site struct {
 	line int
-	// src is the action as it was written, cut to a readable length.
+	// src is the source of the action, truncated to a readable length.
 	src string
-	// arg is the argument it prints, when it prints nothing else.
+	// arg is the argument that it prints, if it prints nothing else.
 	arg string
 }
 
@@ -38,12 +38,12 @@ type tree struct {
 	sites  []site
 	fields map[string]bool
 	needed map[string]bool // of fields
-	whole  bool            // all arguments at once are read
-	// lenient renders what is absent or null as text/template does.
+	whole  bool            // the template uses all arguments at once
+	// lenient renders missing and null values as text/template does.
 	lenient bool
 }
 
-// parseTree parses and rewrites a source. name is what messages call it.
+// parseTree parses and rewrites a source. name is its name in messages.
 func parseTree(name, src string) (t *tree, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -53,7 +53,7 @@ func parseTree(name, src string) (t *tree, err error) {
 	if err := checkSource(name, src); err != nil {
 		return nil, err
 	}
-	// The empty name cannot be confused with a name in the messages of text/template.
+	// An empty name cannot be confused with another name in the messages of text/template.
 	root, err := template.New("").Funcs(funcs()).Parse(src)
 	if err != nil {
 		return nil, parseError(name, err)
@@ -61,14 +61,14 @@ func parseTree(name, src string) (t *tree, err error) {
 	return newTree(name, root)
 }
 
-// newTree checks and rewrites what was parsed.
+// newTree checks and rewrites a parsed template.
 func newTree(name string, root *template.Template) (*tree, error) {
 	t := &tree{name: name, root: root, fields: map[string]bool{}, needed: map[string]bool{}}
 	w := walker{tree: t, state: map[string]visit{}}
 	if err := w.define(root, true, 0); err != nil {
 		return nil, err
 	}
-	for _, sub := range root.Templates() { // what nothing calls is checked as well
+	for _, sub := range root.Templates() { // unused templates are checked as well
 		if err := w.define(sub, false, 0); err != nil {
 			return nil, err
 		}
@@ -76,14 +76,14 @@ func newTree(name string, root *template.Template) (*tree, error) {
 	return t, nil
 }
 
-// Fields returns the names of the arguments that the template reads, sorted:
-// `{{.a.b}}` reads a. What is reached in another way than by a field of the top
-// level, such as `{{index . "a"}}`, is not found; see ReadsAll.
+// Fields returns the names of the arguments that the template uses, sorted:
+// `{{.a.b}}` uses a. It does not find arguments that are used other than by a field
+// of the top level, such as `{{index . "a"}}`; see ReadsAll.
 func (t *tree) Fields() []string {
 	return slices.Sorted(maps.Keys(t.fields))
 }
 
-// Needed returns those of Fields that the template prints in any case, sorted: without one of
+// Needed returns those of Fields that the template always prints, sorted: without one of
 // them it cannot be rendered.
 func (t *tree) Needed() []string {
 	if t.lenient {
@@ -96,10 +96,10 @@ func (t *tree) Needed() []string {
 // `{{json .}}` or `{{index . "a"}}`, so that [Text.Fields] may not be all that it reads.
 func (t *tree) ReadsAll() bool { return t.whole }
 
-// visit is what is known of a {{define}}.
+// visit is the state of the walk through a {{define}}.
 type visit struct {
 	open, rewritten bool
-	// asRoot and asOther: its fields were collected with dot being all arguments, or another value.
+	// asRoot and asOther say that its fields were collected with all arguments as dot, or with another value.
 	asRoot, asOther bool
 }
 
@@ -113,7 +113,7 @@ func (w *walker) fail(line int, format string, args ...any) error {
 	return &Error{Name: w.tree.name, Line: line, Message: fmt.Sprintf(format, args...)}
 }
 
-// define walks the body of a template whose dot is all arguments (root) or another value.
+// define walks the body of a template. root says that its dot is all arguments.
 func (w *walker) define(t *template.Template, root bool, line int) error {
 	v := w.state[t.Name()]
 	if v.open {
@@ -135,12 +135,12 @@ func (w *walker) define(t *template.Template, root bool, line int) error {
 	return nil
 }
 
-// scope is what holds at a place of the template.
+// scope is the context of a place in the template.
 type scope struct {
 	root    bool // dot is all arguments
 	dollar  bool // $ is all arguments
 	rewrite bool // the first walk of this body
-	main    bool // outside of any {{define}}, where dot does not depend on the call
+	main    bool // outside of any {{define}}, where dot does not depend on the caller
 	depth   int
 }
 
@@ -207,7 +207,7 @@ func (w *walker) branch(b *parse.BranchNode, s scope, rootInside bool) error {
 	return w.list(b.ElseList, s.deeper(s.root))
 }
 
-// action returns what stands for n in the rewritten tree.
+// action returns the replacement for n in the rewritten tree.
 func (w *walker) action(n *parse.ActionNode, s scope) (parse.Node, error) {
 	if err := w.pipe(n.Pipe, n.Line, s); err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func (w *walker) action(n *parse.ActionNode, s scope) (parse.Node, error) {
 	return n, nil
 }
 
-// argOf returns the argument that a pipeline prints as it is.
+// argOf returns the argument that a pipeline prints unchanged; "" for none.
 func argOf(p *parse.PipeNode, s scope) string {
 	switch n := single(p).(type) {
 	case *parse.FieldNode:
@@ -249,7 +249,7 @@ func argOf(p *parse.PipeNode, s scope) string {
 	return ""
 }
 
-// pipe counts the functions of one action and collects the arguments it reads.
+// pipe counts the functions of an action and collects the arguments that it uses.
 func (w *walker) pipe(p *parse.PipeNode, line int, s scope) error {
 	w.calls = 0
 	return w.expr(p, line, s)
@@ -304,7 +304,7 @@ func isDollar(p *parse.PipeNode) bool {
 	return ok && len(v.Ident) == 1 && v.Ident[0] == "$"
 }
 
-// single returns the operand of a pipeline that is nothing else.
+// single returns the only operand of a pipeline; nil if it has more than that.
 func single(p *parse.PipeNode) parse.Node {
 	if p == nil || len(p.Decl) > 0 || len(p.Cmds) != 1 || len(p.Cmds[0].Args) != 1 {
 		return nil

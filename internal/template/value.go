@@ -12,21 +12,21 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// null is JSON's null inside a template. Being an empty array it is false for
-// if, and, or, not and range, and unlike nil it can be told from an absent argument.
+// null is the JSON null inside a template. As an empty array it is false for if,
+// and, or, not and range; unlike nil, it differs from a missing argument.
 type null [0]struct{}
 
 func (null) String() string               { return "null" }
 func (null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// raw is JSON text that a function made on purpose. Outside a JSON string it
-// stands as it is. No argument is ever of this type.
+// raw is JSON text from a function, which is written unchanged outside of JSON
+// strings. Arguments never have this type.
 type raw string
 
 var errMissing = errors.New("its argument is missing: guard it with default or if")
 
-// convert turns JSON data into the values that a template works with; the data
-// itself is not changed.
+// convert returns JSON data as values for a template; it does not change the
+// data.
 func convert(v any) any {
 	switch v := v.(type) {
 	case nil:
@@ -59,7 +59,7 @@ func convert(v any) any {
 	return convertOther(v)
 }
 
-// convertOther takes what Go code may put among JSON data, by way of its JSON form.
+// convertOther converts other Go values through their JSON form.
 func convertOther(v any) any {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -85,8 +85,8 @@ func whole(f float64) any {
 	return f
 }
 
-// number returns an int64 or a float64 when that is the same number, else n. A
-// json.Number that Go code filled with something else is text.
+// number returns an int64 or a float64 if that is exact, else n. A json.Number that
+// is not a number is text.
 func number(n json.Number) any {
 	if n == "" || n[0] != '-' && (n[0] < '0' || n[0] > '9') || !json.Valid([]byte(n)) {
 		return string(n)
@@ -139,7 +139,7 @@ func scalar(v any) (string, bool) {
 	return "", false
 }
 
-// textOf returns a value as text: strings as they are, the rest as JSON.
+// textOf returns a value as text: strings unchanged, other values as JSON.
 func textOf(v any) (string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -157,7 +157,7 @@ func textOf(v any) (string, error) {
 	return encode(v)
 }
 
-// encode returns a value as JSON, without the escapes that only HTML needs.
+// encode returns a value as JSON, without HTML escapes.
 func encode(v any) (string, error) {
 	switch v := v.(type) {
 	case nil, null:
@@ -187,8 +187,8 @@ func encode(v any) (string, error) {
 
 var errTooLarge = fmt.Errorf("the text is larger than %d bytes", MaxOutput)
 
-// fits reports whether the text of the values together is surely below MaxOutput
-// times the growth that escaping brings; it stops counting where they are not.
+// fits reports whether the values together have at most MaxOutput bytes before
+// escaping; it stops counting at the limit.
 func fits(values ...any) bool {
 	left := MaxOutput
 	for _, v := range values {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// What the functions in the tree tell the writer begins with a byte that UTF-8
-// never has (RFC 3629, section 3), so no source and no argument can pretend to:
+// Messages from the tree to the writer begin with a byte that never occurs in UTF-8
+// (RFC 3629, section 3), so that no source and no argument can forge them:
 //
 //	mark 't'                     a tick
 //	mark 'a' SITE(4 bytes)       the argument of a site
@@ -17,20 +17,20 @@ const mark0 = 0xFF
 
 const headerLen = 6
 
-// Kinds of values, and the two that come from the tree alone.
+// Kinds of values, and of the two messages from the tree itself.
 const (
 	isString   = 's'
-	isJSON     = 'j' // JSON text: numbers, booleans, objects, lists, what json gave
+	isJSON     = 'j' // JSON text: numbers, booleans, objects, lists, results of json
 	isNull     = '0'
 	isMissing  = 'm'
-	isBad      = 'e' // no JSON at all; the text is the message
+	isBad      = 'e' // no JSON value; the text is the message
 	isTick     = 't'
 	isArgument = 'a'
 )
 
 var tick = []byte{mark0, isTick}
 
-// value is a value on its way into the output.
+// value is a value for the output.
 type value struct {
 	kind byte
 	text string
@@ -53,7 +53,7 @@ func valueOf(v any) value {
 	return value{kind: isJSON, text: text}
 }
 
-// mark is escapeFunc: it hands the value of an action to the writer.
+// mark is escapeFunc: it passes the value of an action to the writer.
 func mark(id int, v any) string {
 	x := valueOf(v)
 	b := make([]byte, 0, headerLen+len(x.text))
@@ -64,22 +64,22 @@ func appendMark(b []byte, kind byte, id int) []byte {
 	return binary.BigEndian.AppendUint32(append(b, mark0, kind), uint32(id))
 }
 
-// encoding says how text and values become output. One is made for each rendering.
+// encoding encodes values for the output. Each rendering has its own.
 type encoding interface {
-	// literal follows text of the template; the writer appends it.
+	// literal observes text of the template, which the writer appends itself.
 	literal(text []byte)
 	// value appends a value to out.
 	value(out []byte, v value) ([]byte, error)
 }
 
-// writer receives all pieces of one rendering, in order, and bounds them.
+// writer receives all pieces of a rendering in order, and enforces the limits.
 type writer struct {
 	tree  *tree
 	enc   encoding
 	args  map[string]any
 	out   []byte
 	steps int
-	ended func() error // why the rendering has to end, if it has
+	ended func() error // why the rendering must end; nil if it need not
 }
 
 func (w *writer) Write(p []byte) (int, error) {
@@ -152,8 +152,7 @@ func (w *writer) tooLarge() error {
 	return &Error{Name: w.tree.name, Message: fmt.Sprintf("the output is larger than %d bytes", MaxOutput)}
 }
 
-// render executes the template; dot is the arguments, or any JSON value. Errors of ctx
-// come back as they are, with the name before them.
+// render executes the template; dot is the arguments, or any JSON value.
 func (t *tree) render(ctx context.Context, dot any, enc encoding) (out []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -176,7 +175,7 @@ func (t *tree) render(ctx context.Context, dot any, enc encoding) (out []byte, e
 	return w.out, nil
 }
 
-// convertArgs converts the top level; an argument that is absent stays absent.
+// convertArgs converts the arguments; missing ones stay missing.
 func convertArgs(args map[string]any) map[string]any {
 	m := make(map[string]any, len(args))
 	for k, v := range args {
