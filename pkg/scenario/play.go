@@ -361,16 +361,23 @@ func (p *player) execute(ctx context.Context, field string, asked []v1.Call, ans
 	}
 	for i := range asked {
 		p.call, p.field = first+i+1, v1.Pointer(field, strconv.Itoa(i))
-		s := &slot{player: p}
-		res, _ := p.reg.Execute(context.WithValue(answered(ctx, answers[i]), slotKey{}, s), asked[i]) // the result holds the error
-		res.DurationMS = float64(s.took) / float64(time.Millisecond)
+		out, executed := p.mocked(answered(ctx, answers[i]), asked[i])
+		res := out.Result
 		if res.Error != nil && res.Error.Type == v1.TypeNotFound && p.ofUnstarted(asked[i].Tool) {
 			res.Error.Message += ": no MCP server is started without --live: declare the tool in a manifest, as 'toolctl import mcp --tools' writes them, and give it a mock"
 		}
-		turn.Calls = append(turn.Calls, p.record(asked[i], res, s.executed))
+		turn.Calls = append(turn.Calls, p.record(asked[i], res, executed))
 	}
 	p.field = ""
 	return turn.Calls[first:]
+}
+
+// mocked makes a call in virtual time, and reports whether it reached an executor.
+func (p *player) mocked(ctx context.Context, call v1.Call) (out registry.Outcome, executed bool) {
+	s := &slot{player: p}
+	out.Result, out.Err = p.reg.Execute(context.WithValue(ctx, slotKey{}, s), call)
+	out.Result.DurationMS = float64(s.took) / float64(time.Millisecond)
+	return out, s.executed
 }
 
 // answered returns a context with the decision on calls that need approval; nil means none.

@@ -3,14 +3,12 @@ package scenario
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -119,34 +117,35 @@ type counters struct{}
 
 type playerKey struct{}
 
-func ofScenario(ctx context.Context) (policy.Counters, error) {
+// playerOf returns the player of the scenario that a call belongs to.
+func playerOf(ctx context.Context) (*player, error) {
 	p, ok := ctx.Value(playerKey{}).(*player)
 	if !ok {
-		return nil, fmt.Errorf("scenario: a call outside a scenario")
+		return nil, errors.New("scenario: a call outside a scenario")
 	}
-	return p.counts, nil
+	return p, nil
 }
 
 func (counters) Reserve(ctx context.Context, cs []v1.Counter) ([]v1.Count, int, error) {
-	m, err := ofScenario(ctx)
+	p, err := playerOf(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	return m.Reserve(ctx, cs)
+	return p.counts.Reserve(ctx, cs)
 }
 
 func (counters) Release(ctx context.Context, cs []v1.Counter) error {
-	m, err := ofScenario(ctx)
+	p, err := playerOf(ctx)
 	if err != nil {
 		return err
 	}
-	return m.Release(ctx, cs)
+	return p.counts.Release(ctx, cs)
 }
 
 func (counters) Read(ctx context.Context, cs []v1.Counter) ([]v1.Count, error) {
-	m, err := ofScenario(ctx)
+	p, err := playerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return m.Read(ctx, cs)
+	return p.counts.Read(ctx, cs)
 }
