@@ -262,7 +262,7 @@ func TestSingleServerOwnerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := time.Now()
-	if err := <-done; err == nil || !strings.Contains(err.Error(), "the replica that ran the server has ended: whether the calls that were under way were carried out is not known") {
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "the replica that ran the server has ended: it is unknown whether the running calls were carried out") {
 		t.Errorf("the call ended with %v", err)
 	}
 	ended := time.Since(killed)

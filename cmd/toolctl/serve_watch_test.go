@@ -279,7 +279,7 @@ func TestServeTellsOfFilesThatHoldNothing(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "broken.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	s.wait(t, `"msg":"the manifests are as they are served again"`)
+	s.wait(t, `"msg":"the manifests match what is served again"`)
 	if text := ready(); strings.Contains(text, "warning") {
 		t.Errorf("readyz says %s", text)
 	}

@@ -58,7 +58,7 @@ func (b *Budget) Used() int64 {
 }
 
 // ErrTooLarge says that a text would never fit.
-var ErrTooLarge = errors.New("it takes more memory to decode than the budget has")
+var ErrTooLarge = errors.New("decoding it needs more memory than the budget allows")
 
 // Take takes n bytes for a principal, "" for a caller without a name. When there are not so
 // many now it waits until there are or ctx ends, whose error it then returns. Of what is

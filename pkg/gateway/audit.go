@@ -62,7 +62,7 @@ func (w *auditWatch) follow(ctx context.Context) {
 		}
 		if w.reg.AuditError() != nil && w.reg.RetryAudit(ctx) == nil {
 			_, late := w.reg.LateAudit()
-			w.log.Info("the audit can be written again", "late_so_far", late)
+			w.log.Info("the audit log can be written again", "late_so_far", late)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (g *Gateway) noteApprovals() {
 	}
 	for _, o := range g.reg.Objects() {
 		if p, ok := o.(*v1.ToolPolicy); ok && len(p.Spec.RequireApproval) > 0 && p.Spec.Mode != v1.PolicyAudit {
-			g.log.Warn("calls that need approval can be approved by clients that can ask, and by nobody else: without a store nobody else knows of them; name one with --store", "policy", p.Metadata.Name, "namespace", p.Namespace())
+			g.log.Warn("without a store, only clients that can ask their user can approve calls that need approval: pass --store to approve them elsewhere", "policy", p.Metadata.Name, "namespace", p.Namespace())
 			return
 		}
 	}
@@ -44,7 +44,7 @@ func (w *warnings) unset(g *Gateway) {
 	g.reload.unset = lacking
 	for _, why := range slices.Sorted(maps.Keys(lacking)) {
 		tools := clip.Some(lacking[why])
-		w.note("tools are not ready, and clients do not see them", why+": "+tools, "reason", why, "tools", tools)
+		w.note("tools are not ready and hidden from clients", why+": "+tools, "reason", why, "tools", tools)
 	}
 }
 
@@ -59,7 +59,7 @@ func (g *Gateway) noteTurns() {
 			rules = m.Spec.Policy
 		}
 		if rules != nil && countsTurns(rules) {
-			g.log.Info("MCP has no turns: a turn that calls do not name ends once their session had no call for a while", "kind", obj.Head().Kind,
+			g.log.Info("MCP has no turns: a session's unnamed turn ends after some time without calls", "kind", obj.Head().Kind,
 				"policy", obj.Head().Metadata.Name, "namespace", obj.Head().Namespace(), "turn_idle", clip.Duration(cmp.Or(g.opts.Server.TurnIdle, server.DefaultTurnIdle)))
 		}
 	}

@@ -47,7 +47,7 @@ func (s servedFrom) Last(ctx context.Context) (string, error) { return s.hold(ct
 func (s servedFrom) Use(ctx context.Context, revision string) error {
 	held, err := s.hold(ctx, store.Lease{Name: servedLease + s.address, Value: revision})
 	if err == nil && held != revision {
-		err = errors.New("the store has no room for it")
+		err = errors.New("the store has too many leases")
 	}
 	return err
 }

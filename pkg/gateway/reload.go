@@ -46,7 +46,7 @@ func (g *Gateway) Reload(ctx context.Context) error {
 	fixed := g.reload.failed.Swap(nil) != nil
 	if same {
 		if fixed {
-			g.log.Info("the manifests are as they are served again")
+			g.log.Info("the manifests match what is served again")
 		}
 		return nil
 	}
@@ -113,7 +113,7 @@ func (g *Gateway) reloadFailed(ctx context.Context, err error) error {
 	g.reload.failed.Store(&now)
 	if text := err.Error(); text != g.reload.told { // the log may be in a folder that is watched
 		g.reload.told = text
-		g.log.Error("the reload failed: the manifests before it are served", "error", text)
+		g.log.Error("the reload failed: the previous manifests stay in service", "error", text)
 	}
 	return err
 }
@@ -145,7 +145,7 @@ func (g *Gateway) watch() error {
 		return fmt.Errorf("watch the manifests: %w", err)
 	}
 	if changed == nil {
-		return errors.New("the changes of these manifests cannot be followed")
+		return errors.New("changes of these manifests cannot be watched")
 	}
 	g.tasks.run(func(ctx context.Context) {
 		for range changed {

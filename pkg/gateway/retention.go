@@ -32,9 +32,9 @@ func (g *Gateway) keepAudit(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			g.log.Warn("old lines of the audit were not removed: this is tried again", "in", clip.Duration(retentionEvery), "error", err)
+			g.log.Warn("old audit records were not removed: toolctl will try again", "in", clip.Duration(retentionEvery), "error", err)
 		case p.Lines > 0:
-			g.log.Info("old lines of the audit were removed", "lines", p.Lines, "kept", p.Kept)
+			g.log.Info("old audit records were removed", "lines", p.Lines, "kept", p.Kept)
 		}
 		select {
 		case <-ctx.Done():

@@ -42,7 +42,7 @@ func (s *singles) Hold(ctx context.Context, server v1.Key, lost func()) (io.Read
 	m := s.replica
 	if m == nil {
 		if s.opts.Replicas != nil {
-			return nil, errors.New("this replica has not joined the others yet")
+			return nil, errors.New("this replica has not joined the other replicas yet")
 		}
 		return nil, nil
 	}
@@ -51,8 +51,8 @@ func (s *singles) Hold(ctx context.Context, server v1.Key, lost func()) (io.Read
 		owner, err := s.own(ctx, server, lost)
 		switch {
 		case err != nil && !errors.Is(err, replica.ErrBusy):
-			s.log.Warn("which replica runs an mcp server cannot be read", "server", server.Name, "namespace", server.Namespace, "error", err)
-			return nil, errors.New("which replica runs it cannot be read now: call again later")
+			s.log.Warn("cannot read which replica runs an mcp server", "server", server.Name, "namespace", server.Namespace, "error", err)
+			return nil, errors.New("cannot read which replica runs it: call again later")
 		case err == nil && owner == m.ID():
 			s.log.Info("this replica runs the mcp server", "server", server.Name, "namespace", server.Namespace)
 			return nil, nil
@@ -67,8 +67,8 @@ func (s *singles) Hold(ctx context.Context, server v1.Key, lost func()) (io.Read
 				return nil, errors.New("the replica that ran it has ended: another one starts it within seconds, call again then")
 			}
 			if !gone && !errors.Is(err, replica.ErrMoved) {
-				s.log.Warn("the replica that runs an mcp server gives no way to it", "server", server.Name, "namespace", server.Namespace, "replica", owner, "error", err)
-				return nil, errors.New("the replica that runs it gives no way to it now: call again later")
+				s.log.Warn("the replica that runs an mcp server cannot be reached", "server", server.Name, "namespace", server.Namespace, "replica", owner, "error", err)
+				return nil, errors.New("the replica that runs it cannot be reached now: call again later")
 			}
 		}
 		select {
@@ -165,7 +165,7 @@ type toOwner struct{ io.ReadWriteCloser }
 func (s *toOwner) Read(p []byte) (int, error) {
 	n, err := s.ReadWriteCloser.Read(p)
 	if err != nil {
-		err = errors.New("the replica that ran the server has ended: whether the calls that were under way were carried out is not known")
+		err = errors.New("the replica that ran the server has ended: it is unknown whether the running calls were carried out")
 	}
 	return n, err
 }

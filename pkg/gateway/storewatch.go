@@ -56,10 +56,10 @@ func (w *storeWatch) follow(ctx context.Context) {
 			now := time.Now()
 			w.answered.Store(&now)
 			if away {
-				w.log.Info("the store answers again")
+				w.log.Info("the store responds again")
 			}
 		case ctx.Err() == nil && !away:
-			w.log.Warn("the store does not answer", "error", err)
+			w.log.Warn("the store does not respond", "error", err)
 		}
 		away = err != nil
 	}

@@ -107,7 +107,7 @@ func (r *Registry) settle(ctx context.Context, c *call, p *v1.PendingCall) error
 		}
 		var err error
 		if c.args, err = unmask(p.EditedArgs, c.args, c.tool.redact); err != nil {
-			return v1.NewValidationError(v1.ArgsInvalid, c.tool.spec.Metadata.Name, []v1.Violation{{Message: "the edited arguments: " + err.Error()}})
+			return v1.NewValidationError(v1.ArgsInvalid, c.tool.spec.Metadata.Name, []v1.Violation{{Message: "edited arguments: " + err.Error()}})
 		}
 		return r.checkArgs(ctx, c)
 	case v1.ApprovalDenied:
@@ -189,7 +189,7 @@ func unmaskValue(edited, own any, has bool, path string, rules []string) (any, e
 		if was, ok := own.(string); ok && was != e && redact.New(rules).Text(was) == e {
 			return own, nil // masked within: a JSON text, for one
 		} else if ok && strings.Contains(e, redact.Mask) && !strings.Contains(was, redact.Mask) && e != redact.Mask {
-			return nil, fmt.Errorf("%s: a text in which %s stands for a part cannot be edited: leave it as it is, or write all of it", path, redact.Mask)
+			return nil, fmt.Errorf("%s: cannot edit a text that is masked in part (%s): leave it as it is, or write all of it", path, redact.Mask)
 		}
 		if e != redact.Mask || !redact.Covers(rules, path) {
 			return edited, nil

@@ -33,7 +33,7 @@ func (s CallSession) Attachment(ref string) (v1.Part, bool) { return s.attachmen
 // Attach holds a part for later calls of the session, and returns its reference.
 func (s CallSession) Attach(p v1.Part) (string, error) {
 	if s.attachments == nil {
-		return "", errors.New("attachments are not held here: set registry.Options.Attachments")
+		return "", errors.New("attachments are off: set registry.Options.Attachments")
 	}
 	return s.attachments.Put(s.ID, p)
 }

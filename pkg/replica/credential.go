@@ -99,7 +99,7 @@ var (
 	ErrCredential = errors.New("the credential was not made with the key of this replica, is for another request, was used already, or has expired")
 	// ErrLate says that a request came so long after it was sent that its credential has expired: one of the two
 	// replicas stood still. It was not carried out.
-	ErrLate = errors.New("the replica that has it got the request more than 10 seconds after it was sent, because one of the two stood still, and has not carried it out: send it again")
+	ErrLate = errors.New("the replica received the request more than 10 seconds after it was sent, because one of the two stood still, and did not carry it out: send it again")
 	// ErrMisdirected says that it was forwarded to another replica.
 	ErrMisdirected = errors.New("the request is for another replica")
 )

@@ -146,7 +146,7 @@ func (m *Member) Forward(w http.ResponseWriter, r *http.Request, to string, body
 	case http.StatusRequestTimeout:
 		return false, ErrLate
 	case http.StatusUnauthorized:
-		return false, fmt.Errorf("%w: it does not accept the credential of this one: is --replica-key-file the same?", ErrAway)
+		return false, fmt.Errorf("%w: it rejects the credential of this replica: check that --replica-key-file is the same", ErrAway)
 	}
 	for _, name := range answered {
 		if v := res.Header.Values(name); len(v) > 0 {

@@ -127,7 +127,7 @@ func Join(ctx context.Context, o Options) (*Member, error) {
 func CheckAddress(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-		return errors.New("expected where other replicas reach this one, such as http://10.0.0.7:8080")
+		return errors.New("expected the address of this replica for other replicas, such as http://10.0.0.7:8080")
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 const upgrade = "toolctl-stream"
 
 // ErrMoved says that a replica does not have what a stream was asked for, or hands it over.
-var ErrMoved = errors.New("the replica does not have it any more")
+var ErrMoved = errors.New("the replica no longer has it")
 
 // Open opens a stream of bytes to what another replica has under a name. It ends with that replica, at
 // the latest with its lease.
@@ -73,7 +73,7 @@ func notOpened(res *http.Response) error {
 	case http.StatusRequestTimeout:
 		return ErrLate
 	case http.StatusUnauthorized:
-		return fmt.Errorf("%w: it does not accept the credential of this one: is --replica-key-file the same?", ErrAway)
+		return fmt.Errorf("%w: it rejects the credential of this replica: check that --replica-key-file is the same", ErrAway)
 	}
 	return fmt.Errorf("the replica that has it: %s", cmp.Or(string(why), res.Status))
 }

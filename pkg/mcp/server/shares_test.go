@@ -256,7 +256,7 @@ func TestMemoryBudget(t *testing.T) {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hang","arguments":{"a":[` + strings.Repeat(`{"i":1},`, objects) + `{}]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}}}`
 	}
 	headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", wire.HeaderName, "hang", "Toolctl-Share", "forged"}
-	if res, text := send(t, "POST", e.url+"/mcp", heavy(60_000), headers...); res.StatusCode != 503 || !strings.Contains(text, "more memory to decode than the budget has") {
+	if res, text := send(t, "POST", e.url+"/mcp", heavy(60_000), headers...); res.StatusCode != 503 || !strings.Contains(text, "decoding it needs more memory than the budget allows") {
 		t.Errorf("one that never fits: %d %s", res.StatusCode, text)
 	}
 	done := make(chan int, 1)
