@@ -76,7 +76,7 @@ func outcomeText(c *agent.Call) string {
 	text := c.Result.Status
 	switch {
 	case c.Cached:
-		text += ", known already"
+		text += ", cached"
 	case c.Result.DurationMS > 0:
 		text += " after " + clip.Milliseconds(c.Result.DurationMS)
 	}

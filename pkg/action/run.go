@@ -56,7 +56,7 @@ type Ran struct {
 func (r *Run) Run(ctx context.Context) (ran *Ran, err error) {
 	switch {
 	case r.Resume != "" && (r.Prompt != "" || len(r.Arguments.Flags) > 0 || r.Arguments.File != ""):
-		return nil, usagef("--resume goes on with a run that has its prompt and variables: give neither")
+		return nil, usagef("--resume continues a run with the prompt and variables it has: leave out NAME, -a and --args-file")
 	case r.DryRun && r.Resume != "":
 		return nil, usagef("--dry-run needs NAME, and cannot be used with --resume")
 	case r.Agent.MaxHops < 1:
