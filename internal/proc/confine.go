@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// Limits bound what each process of a child may use; 0 is no bound.
+// Limits bound the resources of each process of a child; 0 means no limit.
 type Limits struct {
 	CPUSeconds  int64 // of processor time
 	MemoryBytes int64 // of address space
 	FileBytes   int64 // of each file that is written
-	// Processes is how many there may be at once. It holds in a sandbox alone: outside, a system
+	// Processes is the maximum number at once. It applies in a sandbox only: outside, the system
 	// counts all processes of the user.
 	Processes int
 }
 
-// Sandbox keeps a child from the network, from writing files outside of some folders, from
-// devices, and from seeing other processes. All that it starts ends with it, what left its
-// group too. It is there on Linux, where user namespaces are allowed.
+// Sandbox denies a child the network, devices, the sight of other processes, and writing files outside of
+// some folders. Every process that the child starts ends with it, even outside of its group. It
+// needs Linux with user namespaces.
 type Sandbox struct {
 	// Writable are absolute paths of folders or files that the child may write to.
 	Writable []string
 }
 
-// ErrNoSandbox says that this system does not allow a sandbox.
+// ErrNoSandbox means that this system does not allow a sandbox.
 var ErrNoSandbox = errors.New("this system does not allow a sandbox")
 
-// plan is what a confined child is told through a pipe. The program that starts children
-// starts itself as a helper, which takes the limits upon itself and becomes the child.
+// plan describes a confined child. It is sent through a pipe to a helper, which is this program
+// started again: the helper applies the limits to itself and then becomes the child.
 type plan struct {
 	// Init is the first of the two helpers of a sandbox.
 	Init     bool
@@ -46,9 +46,8 @@ type plan struct {
 	Writable []string
 }
 
-// helperName is the name that a helper has in place of a program's path. It has no
-// arguments: nobody who starts this program can make one by accident, and without the pipe
-// it does nothing.
+// helperName is the name of a helper in place of a program's path. A helper has no arguments, so
+// that nobody can start one by accident, and without the pipe it does nothing.
 const helperName = "toolctl-child-helper"
 
 // Files of a helper, besides stdin, stdout and stderr.
@@ -63,8 +62,8 @@ func init() {
 	}
 }
 
-// helper is the process between this program and its child. It returns when it failed, or
-// when it is the first process of a sandbox whose child has ended.
+// helper is the process between this program and its child. It returns if it fails, or if it
+// is the first process of a sandbox and the child has ended.
 func helper() int {
 	status := os.NewFile(statusFile, "status")
 	fail := func(err error) int {
@@ -87,14 +86,14 @@ func helper() int {
 	return fail(p.become(status))
 }
 
-// confined is the command of a child with limits or in a sandbox, and the pipes to its helper.
+// confined is a child with limits or a sandbox, with the pipes to its helper.
 type confined struct {
 	plan             plan
 	tell, status     *os.File // ours
 	planEnd, statEnd *os.File // the helper's
 }
 
-// confine makes cmd, which was made for spec, the helper of that child.
+// confine turns cmd, the command of spec, into the helper of that child.
 func confine(cmd *exec.Cmd, spec *Spec) (*confined, error) {
 	c := &confined{plan: plan{Path: spec.Path, Args: cmd.Args, Env: spec.Env, Dir: spec.Dir, Limits: spec.Limits}}
 	self, err := helperPath()
@@ -128,8 +127,7 @@ func (c *confined) close() {
 	}
 }
 
-// await tells the helper its plan and waits until the child's program has started. The
-// error says why it did not.
+// await sends the plan to the helper and waits until the child's program has started.
 func (c *confined) await() error {
 	defer c.close()
 	c.planEnd.Close()
@@ -158,8 +156,8 @@ func (c *confined) await() error {
 // sandboxFailed begins the status of a helper that could not make its sandbox.
 const sandboxFailed = "sandbox: "
 
-// ProbeSandbox returns why children cannot have a sandbox here, as an [ErrNoSandbox]; nil when they
-// can. It starts one.
+// ProbeSandbox starts a program in a sandbox and stops it. The error is an [ErrNoSandbox] if the system does not allow
+// that.
 func (h *Host) ProbeSandbox(program string) error {
 	c, err := h.Start(Spec{Path: program, Dir: "/", Sandbox: &Sandbox{}, StopTimeout: time.Second})
 	if err != nil {

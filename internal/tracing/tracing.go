@@ -1,5 +1,5 @@
-// Package tracing passes the trace of a context on to other processes. It knows the
-// API of OpenTelemetry alone.
+// Package tracing passes the trace of a context on to other processes, and makes the tracer and the meter of a
+// package. It uses the API of OpenTelemetry only.
 package tracing
 
 import (

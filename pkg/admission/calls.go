@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// ErrStopping says that the server takes no more calls.
+// ErrStopping means that the server accepts no more calls.
 var ErrStopping = errors.New("the server is stopping")
 
-// Calls holds the calls to their quotas and counts them, so that a server that stops can wait for them.
+// Calls applies the quotas of calls, and counts the calls so that a stopping server can wait for them.
 type Calls struct {
 	// Running and Waiting are the quotas: a call is in one of them.
 	Running, Waiting *Quota
@@ -36,13 +36,13 @@ func NewCalls(running, waiting *Quota) *Calls {
 	return c
 }
 
-// OnStop calls f when the calls must end, until forget is called.
+// OnStop calls f when running calls are cancelled, until forget is called.
 func (c *Calls) OnStop(f func()) (forget func() bool) { return context.AfterFunc(c.stopped, f) }
 
-// OnRefuse calls f when no more calls are taken, until forget is called.
+// OnRefuse calls f when the server stops accepting calls, until forget is called.
 func (c *Calls) OnRefuse(f func()) (forget func() bool) { return context.AfterFunc(c.refused, f) }
 
-// Enter counts a request until Leave; false once the server stops.
+// Enter counts a request until Leave. It returns false once the server stops.
 func (c *Calls) Enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +53,7 @@ func (c *Calls) Enter() bool {
 	return true
 }
 
-// Leave says that a request of Enter was answered.
+// Leave ends the count of a request of Enter.
 func (c *Calls) Leave() { c.requests.Done() }
 
 // WaitRequests returns when every request of Enter was answered.
@@ -68,7 +68,7 @@ type Call struct {
 	asks int // that wait for the client
 }
 
-// Begin takes a call of the quota until its End. The error is [ErrStopping] or a [QuotaError].
+// Begin starts a call, which takes a place of the quota until End. The error is [ErrStopping] or a [QuotaError].
 func (c *Calls) Begin(principal string) (*Call, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *Calls) Begin(principal string) (*Call, error) {
 	return &Call{calls: c, principal: principal}, nil
 }
 
-// End gives the call back.
+// End ends the call.
 func (t *Call) End() {
 	c := t.calls
 	c.Running.Give(t.principal)
@@ -95,7 +95,7 @@ func (t *Call) End() {
 	}
 }
 
-// WhileWaiting calls ask, which waits for the client: meanwhile the call does not run.
+// WhileWaiting calls ask, which waits for the client. Until it returns, the call takes a place among the waiting calls.
 func (t *Call) WhileWaiting(ctx context.Context, ask func() error) error {
 	t.mu.Lock()
 	if t.asks == 0 {
@@ -120,7 +120,7 @@ func (t *Call) WhileWaiting(ctx context.Context, ask func() error) error {
 	return ask()
 }
 
-// Announce says that calls are refused soon.
+// Announce announces that calls will be refused soon.
 func (c *Calls) Announce() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +134,7 @@ func (c *Calls) Leaving() bool {
 	return c.leaving || c.draining
 }
 
-// Refuse makes every later call fail, and returns what closes when none runs.
+// Refuse refuses all later calls. The channel is closed when no call runs.
 func (c *Calls) Refuse() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,10 +143,10 @@ func (c *Calls) Refuse() <-chan struct{} {
 	return c.idle
 }
 
-// Refused returns what closes once calls are refused.
+// Refused returns a channel that is closed once calls are refused.
 func (c *Calls) Refused() <-chan struct{} { return c.refused.Done() }
 
-// Stop cancels the calls that run.
+// Stop cancels the running calls.
 func (c *Calls) Stop() { c.stop(ErrStopping) }
 
 // Stopping reports whether calls are refused.

@@ -1,11 +1,11 @@
-// Package admission holds what a server is asked for to one set of limits, whichever entrance it comes by: who may
-// come in, how often and with how much.
+// Package admission applies one set of limits to all requests of a server, whatever their entrance: rates, quotas, and
+// the size of bodies, memory and results.
 //
-// A server lists its entrances as [Route] values. [Admission.Routes] makes one handler of them, which is all that the server
-// serves, so no entrance is beside the limits. A route says who sends a request before anything of its body is read; the
-// request then counts in the rate of its caller, takes its place among those that are served at once, is read within
-// its size and time, and has memory for what it decodes. Whoever makes calls of tools takes their places of [Admission.Calls].
+// A server lists its entrances as [Route] values. [Admission.Routes] makes them one handler, so that no entrance bypasses
+// the limits. A route identifies the sender of a request before its body is read. The request then counts in the rate of
+// its caller, takes a place of a quota, is read within its size and time, and gets memory for decoding. Calls of tools take
+// their places from [Admission.Calls].
 //
-// A principal may use a part of each quota, so that one who takes too much hurts nobody else. Those who have not shown
-// who they are have few places to themselves, by their addresses.
+// A principal may use only a part of each quota, so that it cannot starve others. Senders without a verified name share a
+// few places, by their addresses.
 package admission

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Quota bounds what there is at once of one thing: in all, and of one principal, so that
-// one who takes too much hurts nobody else.
+// Quota bounds the number of one thing at once: in total, and for each principal, so that
+// one principal cannot starve others.
 type Quota struct {
-	// Elsewhere is what a principal has at other replicas; nil without.
+	// Elsewhere returns the number that a principal has at other replicas; nil without replicas.
 	Elsewhere func(principal string) int
 
 	what      string
@@ -25,18 +25,18 @@ type Quota struct {
 	freed   chan struct{}  // closed when one is given back; made by who waits for it
 }
 
-// NewQuota bounds a thing to all; each principal to a part of that. Callers without a
-// name have all of it.
+// NewQuota returns a quota of all in total, and of a part of that for each principal. Callers
+// without a name can use all of it.
 func NewQuota(what string, all int, part float64) *Quota {
 	return &Quota{what: what, all: all, each: max(1, int(math.Ceil(float64(all)*part))), of: map[string]int{}}
 }
 
-// All is how many there may be.
+// All returns the total.
 func (q *Quota) All() int { return q.all }
 
-// QuotaError says that there is no more of a thing.
+// QuotaError means that a quota is used up.
 type QuotaError struct {
-	// Own says that the principal has all that it may have, while others may have more.
+	// Own means that the principal used up its part, while others may have more.
 	Own bool
 
 	what string
@@ -49,7 +49,7 @@ func (e *QuotaError) Error() string {
 	return fmt.Sprintf("too many %s at once: try again later", e.what)
 }
 
-// Take takes one for a principal, which is given back by Give. The error is a [QuotaError].
+// Take takes one for a principal until Give. The error is a [QuotaError].
 func (q *Quota) Take(principal string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -68,21 +68,21 @@ func (q *Quota) takeNow(principal string) error {
 	return q.tryTake(principal)
 }
 
-// state returns how many are taken, and how many were refused.
+// state returns the numbers of those in use and of those refused.
 func (q *Quota) state() (used, refused int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return int64(q.used), q.refused
 }
 
-// ByPrincipal is how much each principal has.
+// ByPrincipal returns the number that each principal has.
 func (q *Quota) ByPrincipal() map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return maps.Clone(q.of)
 }
 
-// usedUp reports whether a principal has all that it may have, here and Elsewhere. It is called under mu.
+// usedUp reports whether a principal used up its part, here and Elsewhere. It is called under mu.
 func (q *Quota) usedUp(principal string) bool {
 	used := q.of[principal]
 	if q.Elsewhere != nil {
@@ -91,7 +91,7 @@ func (q *Quota) usedUp(principal string) bool {
 	return used >= q.each
 }
 
-// Full reports whether a principal has all that it may have.
+// Full reports whether a principal used up its part.
 func (q *Quota) Full(principal string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -110,7 +110,7 @@ func (q *Quota) tryTake(principal string) error {
 	return nil
 }
 
-// Wait takes one as soon as there is one, within a time.
+// Wait is Take that waits for up to most.
 func (q *Quota) Wait(ctx context.Context, principal string, most time.Duration) error {
 	q.mu.Lock()
 	err := q.takeNow(principal)
@@ -129,7 +129,7 @@ func (q *Quota) Wait(ctx context.Context, principal string, most time.Duration) 
 	return err
 }
 
-// TakeLater takes one as soon as there is one; false when ctx ended before.
+// TakeLater takes one as soon as one is free. It returns false if ctx ends before.
 func (q *Quota) TakeLater(ctx context.Context, principal string) bool {
 	for {
 		q.mu.Lock()
@@ -150,7 +150,7 @@ func (q *Quota) TakeLater(ctx context.Context, principal string) bool {
 	}
 }
 
-// Force takes one that is there or not.
+// Force takes one even if the quota is used up.
 func (q *Quota) Force(principal string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// throttle slows down a principal that takes so much of the processors that others have to
-// wait for them, and one whose share of the calls is full: it goes on with one request after
-// the other, each a little after the one before. Others, and one who is alone, never wait.
+// throttle slows down a principal that uses the processors so much that others have to
+// wait, and a principal that used up its part of the calls: its requests continue one after
+// the other, with a pause between two. Other principals never wait, nor does one that is alone.
 type throttle struct {
 	step time.Duration // from one request to the next
 	lags func() bool   // work waits for the processors
@@ -21,11 +21,11 @@ type throttle struct {
 	judged time.Time
 }
 
-// throttled is a principal that sent a request of late.
+// throttled is a principal with recent requests.
 type throttled struct {
-	work  float64   // what its requests cost of late, a small one being 1
-	slow  time.Time // it is throttled until then
-	ready time.Time // when its next request goes on if it is
+	work  float64   // the cost of its recent requests, where a small one costs 1
+	slow  time.Time // until when it is throttled
+	ready time.Time // when its next request continues, if it is throttled
 }
 
 const (
@@ -45,8 +45,8 @@ func newThrottle() *throttle {
 	return &throttle{step: stepOfOne / time.Duration(runtime.GOMAXPROCS(0)), lags: newLag().high, of: map[string]*throttled{}}
 }
 
-// wait counts a request of so many bytes and holds it up when it goes beyond its principal's
-// part. full says that the principal has no call left.
+// wait counts a request by its size, and delays it if its principal uses more than its part.
+// full means that the principal used up its calls.
 func (t *throttle) wait(ctx context.Context, principal string, size int, full bool) {
 	if principal == "" {
 		return
@@ -63,7 +63,7 @@ func (t *throttle) wait(ctx context.Context, principal string, size int, full bo
 	}
 }
 
-// add counts work and returns how long to wait before it.
+// add counts work and returns the delay before it.
 func (t *throttle) add(principal string, work float64, full bool) time.Duration {
 	now := time.Now()
 	t.mu.Lock()
@@ -85,7 +85,7 @@ func (t *throttle) add(principal string, work float64, full bool) time.Duration 
 	return left
 }
 
-// judge finds who takes too much. It is called under mu.
+// judge finds the principals to throttle. It is called under mu.
 func (t *throttle) judge(now time.Time) {
 	keep := math.Exp(-float64(now.Sub(t.judged)) / float64(forgetting))
 	t.judged = now
@@ -108,8 +108,8 @@ func (t *throttle) judge(now time.Time) {
 	}
 }
 
-// lag measures how long goroutines that could run wait for a processor. It is not safe for
-// use by many goroutines at once.
+// lag measures how long runnable goroutines wait for a processor. It is not safe for
+// concurrent use.
 type lag struct {
 	sample []metrics.Sample
 	counts []uint64 // when it was read last
@@ -122,7 +122,7 @@ func newLag() *lag {
 	return &lag{sample: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
 }
 
-// high reports whether since the last time one in twenty waited so long that it shows.
+// high reports whether one in twenty has waited for highLag since the last call.
 func (l *lag) high() bool {
 	metrics.Read(l.sample)
 	if l.sample[0].Value.Kind() != metrics.KindFloat64Histogram {

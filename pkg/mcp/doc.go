@@ -1,7 +1,7 @@
-// Package mcp is toolctl's side of the Model Context Protocol.
+// Package mcp is the MCP client of toolctl.
 //
 // [Upstreams] holds the sessions to the servers that MCPServer manifests
-// declare: child processes that speak over stdio, and URLs.
+// declare: child processes over stdio, and URLs.
 //
 //	up := mcp.NewUpstreams(servers, mcp.Options{})
 //	defer up.Close()
@@ -12,19 +12,19 @@
 //
 // # Lazy
 //
-// [NewUpstreams] starts nothing. A server starts when it is first asked, all
-// calls share its one session, and a session that was lost is opened again by
-// the next call. A server that fails again and again is left alone for a time
-// that doubles up to half a minute; calls to it fail at once meanwhile.
+// [NewUpstreams] starts nothing. A server starts on its first request, all
+// calls share its session, and the next call opens a lost session again. After
+// repeated failures a server is not started again for a time that doubles up to
+// half a minute. Until then, calls to it fail at once.
 //
 // # Untrusted
 //
-// What a server says is foreign. Messages, pages, tools and bytes are bounded;
-// a tool whose name or schema is broken is listed with its problem and hides no
-// other; one server that hangs, floods or dies stops no other. A child process
-// gets PATH, HOME and what its manifest names, in a process group of its own
-// that ends with toolctl. A URL that leads to a private address is not dialled
-// unless its manifest says so, and credentials go to the URL's own origin only.
+// Servers are not trusted. Messages, pages, tools and bytes are bounded. A tool
+// with a broken name or schema is listed with its problem and hides no other tool.
+// A server that hangs, floods or dies stops no other server. A child process
+// gets PATH, HOME and the variables that its manifest names, in its own process
+// group, which ends with toolctl. A private address is not dialled unless the
+// manifest allows it, and credentials go to the origin of the URL only.
 //
 // # Errors
 //

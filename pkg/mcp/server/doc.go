@@ -11,32 +11,31 @@
 // 2026-07-28 send each request on its own. Over HTTP both are served at one
 // address, by one table of methods.
 //
-// A request over HTTP is answered as one JSON document when the answer comes first, and
-// as a stream once a message for the client comes before it.
+// The response over HTTP is one JSON document if the answer comes first. It is a stream if the
+// client gets another message before the answer.
 //
 // # Prompts and resources
 //
-// Those of manifests, and those of MCP servers, which are asked by their own names and
-// addresses. See [Contents].
+// The server offers the prompts and resources of manifests and of MCP servers. See [Contents].
 //
 // # Names
 //
-// A client sees names of letters, digits, "_" and "-", at most 64. See [Offer].
+// Clients see names of at most 64 letters, digits, "_" and "-". See [Offer].
 //
 // # Sessions
 //
-// The session of a call is what policies count in: the MCP session; the process,
-// over stdio; and for a client without a session its principal, with the text of
-// _meta "toolctl.dev/session" when it gives one. Clients without session and
-// principal share one session for as long as the server runs. _meta
-// "toolctl.dev/turn" names the turn of a call. MCP knows no turns: the turn of calls that
-// name none ends once their session had none under way for Options.TurnIdle.
+// Policies count calls by session: the MCP session, or the process over stdio. The session of
+// a client without an MCP session is its principal, with the text of _meta
+// "toolctl.dev/session" if the client sends one. Clients without a session and a principal
+// share one session as long as the server runs. _meta "toolctl.dev/turn" names the turn of
+// a call. MCP has no turns, so the turn of unnamed calls ends when their session has had no
+// running call for Options.TurnIdle.
 //
 // # Errors
 //
-// A call of a tool that is not there is the JSON-RPC error -32602. Everything else
-// that is wrong with a call is a result with isError, whose text says what to do:
-// the violations of the arguments, or the rule that refused, its limit and its count.
+// A call of an unknown tool gets the JSON-RPC error -32602. Every other failed call gets a
+// result with isError, whose text lists the violations of the arguments, or names the rule that
+// refused the call with its limit and its count.
 //
 // The types of the MCP SDK do not leave this package.
 package server
