@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// timeForms are what parseTime reads.
+// timeForms describes the values that parseTime accepts.
 const timeForms = "a time ago such as 30m, 24h, 7d or 2w, a day, or a time such as 2026-11-21T07:00:00Z"
 
-// parseTime reads the value of a flag: a time ago, a day in UTC, or a time; "" is the zero time.
+// parseTime parses the value of a flag: a time ago, a day in UTC, or a time; "" is the zero time.
 func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -25,7 +25,7 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	return time.Time{}, usagef("%s %q: expected %s", flag, text, timeForms)
 }
 
-// parseAgo reads a duration that may begin with weeks and days of 24 hours: 2w, 1d12h.
+// parseAgo parses a duration that may start with weeks and days of 24 hours: 2w, 1d12h.
 func parseAgo(text string) (sum time.Duration, ok bool) {
 	const day, most = 24 * time.Hour, 100 * 365 * 24 * time.Hour
 	rest := text

@@ -36,7 +36,7 @@ func (o *setOptions) bind(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("set", o.fromStore(noFiles, namedSets))
 }
 
-// selection returns what the flags choose.
+// selection returns the selection of the flags.
 func (o *setOptions) selection() action.Selection {
 	s := o.set
 	s.Selector = o.selector
@@ -103,7 +103,7 @@ Output formats (-o): table (one line per object), name, json.`,
 	return cmd
 }
 
-// filesOnly refuses a path that stands without -f.
+// filesOnly refuses a path without -f.
 func filesOnly(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -152,7 +152,7 @@ func (o *applyOptions) waitServers(ctx context.Context, servers []v1.Key) error 
 	if err != nil {
 		return err
 	}
-	c.Files = nil // they are in the store by now
+	c.Files = nil // the apply has stored them
 	return (&action.Wait{Config: c, Keys: servers, Timeout: o.patience, Met: func(k v1.Key) { fmt.Fprintf(o.err, "%s ready\n", objectName(k)) }}).Run(ctx)
 }
 
@@ -179,14 +179,14 @@ func (a *app) printWarnings(warnings []v1.Violation) {
 	}
 }
 
-// printKept names what was not pruned because it asks for that.
+// printKept names the objects that were not pruned because of their annotation.
 func (a *app) printKept(keys []v1.Key) {
 	for _, k := range keys {
 		fmt.Fprintf(a.err, "%s stays in the store and in the set: it has the annotation %s: disabled\n", objectName(k), plan.PruneAnnotation)
 	}
 }
 
-// change is one object of apply, delete and others, as -o json prints it.
+// change is the change of one object, as -o json prints it.
 type change struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -206,10 +206,11 @@ func stay(n int) string {
 	return count(n, "object") + " stay"
 }
 
-// shownSet is the name of a set, which is that of its paths where none was given, a line for each.
+// shownSet returns the name of a set for messages. A set without a given name is named by its paths, one per
+// line.
 func shownSet(set string) string { return clip.Line(quoted(strings.ReplaceAll(set, "\n", ", "))) }
 
-// printChanges prints a line for each object, its name, or JSON, and warns of counts that are discarded.
+// printChanges prints a line for each object, its name, or JSON, and warns of discarded counts.
 func (a *app) printChanges(changes []action.Change, dryRun bool) error {
 	all := make([]change, len(changes))
 	for i, c := range changes {

@@ -77,7 +77,7 @@ A call is pending, approved, denied, used (approved and made) or expired.`,
 	return cmd
 }
 
-// approvals returns the calls of a state, all for "", and of these ids, all for none.
+// approvals returns the calls in a state and with these IDs; "" and no IDs select all.
 func (a *app) approvals(ctx context.Context, state string, ids []string) ([]action.Approval, error) {
 	return (&action.Approvals{Config: a.stored(ctx), IDs: ids, State: state, Selector: a.selector}).Run(ctx)
 }
@@ -105,7 +105,7 @@ func (a *app) printApprovals(views []action.Approval) error {
 
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// left says how much time is left, as one number.
+// left formats the remaining time as one number.
 func left(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -120,9 +120,9 @@ func left(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// completeApprovals completes the ids of calls that wait.
+// completeApprovals completes the IDs of pending calls.
 func (a *app) completeApprovals(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	views, _ := a.approvals(cmd.Context(), v1.ApprovalPending, nil) // what cannot be read completes nothing
+	views, _ := a.approvals(cmd.Context(), v1.ApprovalPending, nil) // without a store there are no completions
 	var ids []string
 	for _, v := range views {
 		ids = append(ids, v.ID+"\t"+v.Tool+" "+clip.Words(string(v.Args), 60))
@@ -130,7 +130,7 @@ func (a *app) completeApprovals(cmd *cobra.Command, _ []string, prefix string) (
 	return withPrefix(prefix, ids), noFiles
 }
 
-// whoami is the name of the person at the keyboard, as the system knows it.
+// whoami returns the login name of the user.
 func (a *app) whoami() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username

@@ -18,13 +18,13 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// canAsk reports whether a person sits at the terminal that the command runs in.
+// canAsk reports whether the command runs in a terminal where it can ask the user.
 func (a *app) canAsk() bool {
 	in, ok := a.in.(*os.File)
 	return ok && term.IsTerminal(int(in.Fd())) && isTerminal(a.out)
 }
 
-// confirm asks the person at the terminal a question; no answer is no.
+// confirm asks the user a question; no answer means no.
 func (a *app) confirm(ctx context.Context, question string) (bool, error) {
 	fmt.Fprint(a.err, question, " [y/N] ")
 	answer, err := bufio.NewReader(tty.Stdin(ctx, a.in)).ReadString('\n')
@@ -39,11 +39,11 @@ func isYes(answer string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// asker asks the person at the terminal whether a call may go on, one call at a time.
+// asker asks the user to allow or deny calls, one call at a time.
 func (a *app) asker() registry.Asker {
 	lines := tty.NewLines(a.in)
 	return func(ctx context.Context, p v1.PendingToolInfo) (v1.Decision, bool, error) {
-		if p.MayAsk("") != nil || len(p.Args) > v1.MaxPendingArgs { // others decide
+		if p.MayAsk("") != nil || len(p.Args) > v1.MaxPendingArgs { // other people decide
 			return v1.Decision{}, false, nil //nolint:nilerr // nobody reads them here
 		}
 		args, err := argtext.Whole(p.Args)
@@ -55,7 +55,7 @@ func (a *app) asker() registry.Asker {
 		})
 		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
 			fmt.Fprintln(a.err)
-			return v1.Decision{}, false, ctx.Err() // without one nobody is there
+			return v1.Decision{}, false, ctx.Err() // without an error nobody has answered
 		}
 		return v1.Decision{Approved: isYes(line), By: a.whoami()}, true, nil
 	}
@@ -63,7 +63,7 @@ func (a *app) asker() registry.Asker {
 
 func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
 
-// pendingText says how to approve a call, and how to go on then.
+// pendingText explains how to approve a call and how to continue then.
 func (a *app) pendingText(stored bool, p *v1.PendingToolInfo) string {
 	text := "pending: " + p.Message
 	if !stored {

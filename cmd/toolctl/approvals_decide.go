@@ -54,7 +54,7 @@ in the store or in -f, and again when the call is made.`
 	}
 	cmd.ValidArgsFunction = a.completeApprovals
 	cmd.Args = func(_ *cobra.Command, args []string) error {
-		// An optional value that is not written with "=" is an argument to the parser of flags.
+		// The flag parser treats an optional value without "=" as an argument.
 		if len(args) == 2 && o.editArgs == inEditor {
 			return nil
 		}
@@ -96,7 +96,7 @@ func (o *decideOptions) run(ctx context.Context) (err error) {
 	})(o.Run(ctx))
 }
 
-// edited returns the arguments to approve instead, and nil if the person left them unchanged in the editor.
+// edited returns the arguments to approve instead, or nil if the user left them unchanged in the editor.
 func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall, check func(json.RawMessage) (bool, error)) (raw json.RawMessage, err error) {
 	from := "" // the file of the editor, which stays if its text is wrong
 	switch file, isFile := strings.CutPrefix(o.editArgs, "@"); {
@@ -126,8 +126,8 @@ func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall, check fun
 	return raw, err
 }
 
-// editor has a person edit the arguments of a call. It returns nil if they are unchanged, and otherwise
-// the file with the text, for the caller to remove.
+// editor lets the user edit the arguments of a call. It returns nil if they are unchanged, and otherwise also
+// the file with the text, which the caller removes.
 func (o *decideOptions) editor(ctx context.Context, p *v1.PendingCall) (raw json.RawMessage, file string, err error) {
 	program, args := o.editorCommand()
 	if program == "" {

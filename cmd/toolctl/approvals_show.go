@@ -61,7 +61,7 @@ lines of the arguments; the last line of the output shows how many there are.`,
 	return cmd
 }
 
-// approvalText is a call as a person reads it before deciding.
+// approvalText formats a call for the person who decides on it.
 func approvalText(v *action.Approval, offset, limit int) (string, error) {
 	var b strings.Builder
 	line := fields{&b}.some
@@ -110,7 +110,7 @@ func approvalText(v *action.Approval, offset, limit int) (string, error) {
 	return b.String(), nil
 }
 
-// page prints a text: at a terminal through $PAGER, when it is set.
+// page prints a text, at a terminal through $PAGER if that is set.
 func (a *app) page(ctx context.Context, text string) error {
 	pager, _ := a.env("PAGER")
 	words := strings.Fields(pager)
@@ -121,7 +121,7 @@ func (a *app) page(ctx context.Context, text string) error {
 	}
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the program is the user's own
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(string(escaped([]byte(text)))), out.w, a.err
-	if err := cmd.Run(); err != nil && !errors.Is(err, syscall.EPIPE) { // who has read enough closes the pipe
+	if err := cmd.Run(); err != nil && !errors.Is(err, syscall.EPIPE) { // a pager that is closed early closes the pipe
 		return fmt.Errorf("$PAGER: %q failed: %w", pager, err)
 	}
 	return nil

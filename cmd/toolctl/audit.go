@@ -42,7 +42,7 @@ func (a *app) bindAudit(cmd *cobra.Command) {
 	bindChoice(cmd, &a.audit, "audit", `if the audit log cannot be written, "required" refuses calls and "best-effort" allows them`, auditRequired, auditBestEffort)
 }
 
-// auditFlags choose records of the audit log.
+// auditFlags select records of the audit log.
 type auditFlags struct {
 	*app
 	action.Audit
@@ -52,7 +52,7 @@ type auditFlags struct {
 // auditStatuses are the values of --status.
 var auditStatuses = []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPending, "approved", "denied", v1.StatusStarted, v1.StatusChanged, v1.StatusGap}
 
-// bind binds the flags; usually says how many records there are without --limit.
+// bind binds the flags; usually is the number of records without --limit.
 func (o *auditFlags) bind(cmd *cobra.Command, usually string) {
 	f, filter := cmd.Flags(), &o.Filter
 	f.StringVar(&o.since, "since", "", "only records from this time on: "+timeForms)

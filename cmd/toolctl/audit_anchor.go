@@ -73,7 +73,7 @@ func (o *anchorOptions) run(ctx context.Context, s store.Audit) error {
 	if err != nil || o.interval == 0 {
 		return err
 	}
-	o.lasting = true // until it is stopped
+	o.lasting = true // the command runs until it is stopped
 	anchor.Follow(ctx, s, o.interval, func(err error) {
 		o.logger().Warn("the head of the audit log was not written", slog.Any("error", err))
 	})

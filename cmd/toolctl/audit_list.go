@@ -18,10 +18,10 @@ import (
 	"toolctl.dev/toolctl/pkg/store/auditlog"
 )
 
-// auditLine is a line as -o json prints it.
+// auditLine is an audit record as -o json prints it.
 type auditLine = auditlog.Line
 
-// outcomeUnknown is the outcome of a call that runs, or whose process ended before it did.
+// outcomeUnknown is the outcome of a call that is still running, or whose process has ended.
 const outcomeUnknown = "unknown"
 
 type auditListOptions struct {
@@ -62,7 +62,7 @@ With --follow the command prints new records as they are written, until Ctrl-C; 
 				case o.follow && usual:
 					filter.Limit = usualLines
 				case usual:
-					filter.Limit = usualLines + 1 // the additional record tells that there are more
+					filter.Limit = usualLines + 1 // the additional record shows that there are more
 				}
 				if o.follow {
 					return o.followLines(cmd.Context(), s, filter)
@@ -77,10 +77,10 @@ With --follow the command prints new records as they are written, until Ctrl-C; 
 	return cmd
 }
 
-// usualLines is how many records are listed without --limit and --all.
+// usualLines is the number of records without --limit and --all.
 const usualLines = 100
 
-// list prints the chosen records as it reads them: there may be millions.
+// list prints the records as it reads them, because there may be millions.
 func (o *auditListOptions) list(ctx context.Context, s store.Store, filter store.AuditFilter, usual bool) (err error) {
 	head, err := s.AuditHead(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (o *auditListOptions) list(ctx context.Context, s store.Store, filter store
 		}
 		return p.item(&item)
 	}
-	var first []store.AuditLine // those of a usual list, which is short
+	var first []store.AuditLine // the records of a list of the usual, short length
 	err = s.EachAudit(ctx, filter, func(l store.AuditLine) error {
 		if usual {
 			first = append(first, l)
@@ -129,8 +129,8 @@ func (o *auditListOptions) list(ctx context.Context, s store.Store, filter store
 	return p.end()
 }
 
-// auditItem is a line as it is listed. settled says that the line of a call's beginning
-// is listed only when the call has no outcome.
+// auditItem converts a record for the list. settled reports that the list has the start of a call only if the
+// call has no outcome.
 func auditItem(l store.AuditLine, settled bool) (auditLine, error) {
 	rec, err := l.Record()
 	item := auditLine{ID: l.ID, Hash: l.Hash, AuditRecord: rec}
@@ -164,8 +164,7 @@ func (o *auditListOptions) cells(l *auditLine) []string {
 	return cells
 }
 
-// auditTool is what a line is about: a tool, or the object that was changed. A call of a
-// tool that is not there has no namespace.
+// auditTool returns the tool or the changed object of a record. A call of an unknown tool has no namespace.
 func auditTool(r *v1.AuditRecord) string {
 	switch {
 	case r.Change != nil && r.Status == v1.StatusChanged:
@@ -176,7 +175,7 @@ func auditTool(r *v1.AuditRecord) string {
 	return r.Namespace + "/" + r.Tool
 }
 
-// auditReason is why a person decided as they did.
+// auditReason returns the reason for the decision of a person.
 func auditReason(r *v1.AuditRecord) string {
 	if r.Approval == nil {
 		return ""
@@ -184,7 +183,7 @@ func auditReason(r *v1.AuditRecord) string {
 	return r.Approval.Reason
 }
 
-// auditStatus says how a call ended and who decided on it, or what was changed.
+// auditStatus describes how a call ended and who decided on it, or what was changed.
 func auditStatus(l *auditLine) string {
 	switch {
 	case l.Outcome != "":
@@ -213,7 +212,7 @@ func auditVersions(c *v1.AuditChange) string {
 	return text
 }
 
-// auditArgs are the arguments of a call, or why there is a gap.
+// auditArgs returns the arguments of a call, or the reason for a gap.
 func auditArgs(r *v1.AuditRecord) string {
 	switch {
 	case r.Gap != nil:
@@ -224,7 +223,7 @@ func auditArgs(r *v1.AuditRecord) string {
 	return string(r.Args)
 }
 
-// followLines prints lines as they are written, until ctx ends.
+// followLines prints new records until ctx ends.
 func (o *auditListOptions) followLines(ctx context.Context, s store.Store, filter store.AuditFilter) error {
 	o.lasting = true
 	table := newTable(o.out, o.columns()...)
@@ -244,7 +243,7 @@ func (o *auditListOptions) followLines(ctx context.Context, s store.Store, filte
 		return nil
 	})
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil // Ctrl-C is how it ends
+		return nil // Ctrl-C ends the command
 	}
 	return err
 }

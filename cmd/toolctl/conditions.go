@@ -13,7 +13,7 @@ type statedObject struct {
 	status v1.Status
 }
 
-// MarshalJSON adds the status behind the fields of the manifest.
+// MarshalJSON appends the status to the fields of the manifest.
 func (o statedObject) MarshalJSON() ([]byte, error) {
 	text, err := jsontext.Marshal(o.Object)
 	if err != nil {
@@ -27,8 +27,8 @@ func (o statedObject) MarshalJSON() ([]byte, error) {
 	return append(append(text, status...), '}'), nil
 }
 
-// showsStatus reports whether a format of list shows the status of objects. The manifests of
-// files are shown as they are written.
+// showsStatus reports whether list shows the status of objects in a format. It prints manifests of files as
+// they are written.
 func showsStatus(format string, files bool) bool {
 	name, template, _ := strings.Cut(format, "=")
 	return !files && (name == "json" || name == "yaml") || strings.Contains(template, "status")

@@ -69,14 +69,14 @@ never shown.`,
 	return cmd
 }
 
-// fields prints what is known of one thing, as "Key: value" lines and blocks of lines below a title.
+// fields prints properties as "Key: value" lines, and blocks of lines below a title.
 type fields struct{ w io.Writer }
 
 func (f fields) line(key, value string) {
 	fmt.Fprintf(f.w, "%-13s%s\n", key+":", clip.Line(cmp.Or(inspect.Show(value), "-")))
 }
 
-// some is line, and prints nothing without a value.
+// some is like line, but prints nothing without a value.
 func (f fields) some(key, value string) {
 	if value != "" {
 		f.line(key, value)
@@ -185,7 +185,8 @@ func variablesText(p *prompt.Prompt) string {
 	return strings.Join(all, ", ")
 }
 
-// describeState prints the state of an MCP server: its name and version, what it offers, and the end of its stderr.
+// describeState prints the state of an MCP server: its name and version, its tools, prompts and resources, and
+// the end of its stderr.
 func (a *app) describeState(s *mcp.ServerState) error {
 	f := fields{a.out}
 	f.line("Status", statusText(s))

@@ -56,7 +56,7 @@ Output formats (-o): text, json, markdown (for a pull request comment), github
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := o.run(cmd.Context())
 			var differs statusError
-			if exitCode(err) == exitFailed && !errors.As(err, &differs) { // 1 says that there are differences
+			if exitCode(err) == exitFailed && !errors.As(err, &differs) { // 1 means that there are differences
 				err = statusError{exitUnavailable, err.Error()}
 			}
 			return err

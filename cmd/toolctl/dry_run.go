@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/pkg/action"
 )
 
-// dryRunMode is --dry-run, with the values of kubectl.
+// dryRunMode is the value of --dry-run, as in kubectl.
 type dryRunMode action.DryRun
 
 func (m *dryRunMode) String() string { return string(*m) }
@@ -28,7 +28,7 @@ func (m *dryRunMode) Set(text string) error {
 	return nil
 }
 
-// on reports whether nothing is to be changed. The two modes are one for verbs that read only the store.
+// on reports whether nothing may change. Verbs that read only the store do not distinguish the two modes.
 func (m dryRunMode) on() bool { return action.DryRun(m) != action.DryRunNone }
 
 func bindDryRun(f *pflag.FlagSet, m *dryRunMode, usage string) {

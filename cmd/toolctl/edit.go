@@ -48,7 +48,7 @@ Output formats (-o): table (one line per object), name, json.`,
 	}
 }
 
-// edit opens a file in the editor of the person.
+// edit opens a file in the editor of the user.
 func (a *app) edit(ctx context.Context, file string) error {
 	program, args := a.editorCommand()
 	return a.openEditor(ctx, cmp.Or(program, "vi"), append(args, file))

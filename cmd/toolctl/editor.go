@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// editorCommand splits $VISUAL or $EDITOR at its spaces, as in "code --wait". One with
-// quotes or backslashes is for the shell to split, as git and kubectl do it.
+// editorCommand splits $VISUAL or $EDITOR at its spaces, as in "code --wait". A value with quotes or
+// backslashes is split by the shell, as in git and kubectl.
 func (a *app) editorCommand() (program string, args []string) {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		if v, _ := a.env(name); strings.TrimSpace(v) != "" {
@@ -23,10 +23,10 @@ func (a *app) editorCommand() (program string, args []string) {
 	return "", nil
 }
 
-// openEditor waits until the person has closed the editor.
+// openEditor starts the editor and returns when the user has closed it.
 func (a *app) openEditor(ctx context.Context, program string, args []string) error {
 	cmd := exec.CommandContext(ctx, program, args...)      //nolint:gosec // the program is the user's own
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.in, a.err, a.err // stdout is for what the command did
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.in, a.err, a.err // stdout is for the result of the command
 	if out, ok := a.out.(*output); ok && isTerminal(out) {
 		cmd.Stdout = out.w
 	}

@@ -43,7 +43,7 @@ Output formats (-o): table (text), json, yaml.`,
 	return cmd
 }
 
-// explainKinds lists the kinds, each with the first sentence about it.
+// explainKinds lists the kinds, each with the first sentence of its description.
 func (a *app) explainKinds(recursive bool) error {
 	if recursive {
 		return usagef("--recursive needs a kind or a field: 'toolctl explain tool --recursive'")

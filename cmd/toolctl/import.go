@@ -30,7 +30,7 @@ func newImportCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-// importerOf guesses the subcommand that was left out before a file or an address; "" when there is none.
+// importerOf guesses the missing subcommand before a file or an address; "" if it cannot.
 func importerOf(args []string) string {
 	if len(args) == 0 {
 		return ""
@@ -48,10 +48,10 @@ func importerOf(args []string) string {
 	return manifest.ImportFrom(args[0], data)
 }
 
-// maxGuessed is the largest file whose kind is guessed, in bytes.
+// maxGuessed limits the size of a file whose format is guessed, in bytes.
 const maxGuessed = 50 << 20
 
-// manifestWriter writes manifests: one stream to stdout, or a file each into a folder.
+// manifestWriter writes manifests: as one stream to stdout, or as one file each to a folder.
 type manifestWriter struct {
 	*app
 	dir   string
@@ -64,7 +64,7 @@ func (m *manifestWriter) flags(cmd *cobra.Command) {
 	_ = cmd.MarkFlagDirname("out")
 }
 
-// convert writes the manifests that a file, or stdin, becomes.
+// convert converts a file or stdin into manifests and writes them.
 func (m *manifestWriter) convert(ctx context.Context, file string, as action.Format) error {
 	objects, err := (&action.Import{File: file, As: as, Read: m.readInput, Noted: m.printNotes}).Run(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func (m *manifestWriter) convert(ctx context.Context, file string, as action.For
 	return m.write(objects)
 }
 
-// write writes all or nothing.
+// write writes all manifests or none.
 func (m *manifestWriter) write(objects []v1.Object) error {
 	for _, o := range objects {
 		if m.conf.Namespace != "" {

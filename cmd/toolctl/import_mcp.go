@@ -37,7 +37,7 @@ for each of its tools; without --tools, it starts nothing.`,
 	return cmd
 }
 
-// bindServer adds the flags that say what an MCP server is beside its command or URL.
+// bindServer binds the flags that describe an MCP server in addition to its command or URL.
 func bindServer(cmd *cobra.Command, s *action.ServerWords) {
 	f := cmd.Flags()
 	f.StringVar(&s.Name, "name", "", "name of the server (default: the name of the package, program or host)")

@@ -17,7 +17,7 @@ type importOpenAPIOptions struct {
 	action.ImportOpenAPI
 }
 
-// newImportOpenAPICmd makes `import openapi`.
+// newImportOpenAPICmd creates the command import openapi.
 func newImportOpenAPICmd(a *app) *cobra.Command {
 	o := &importOpenAPIOptions{app: a}
 	cmd := &cobra.Command{
@@ -88,7 +88,7 @@ func (o *importOpenAPIOptions) run(cmd *cobra.Command, source string) error {
 	return o.printReport(format, r.Set, r.Report)
 }
 
-// nothing says why a document gave nothing to import.
+// nothing explains why a document has nothing to import.
 func (o *importOpenAPIOptions) nothing(set *openapi.Set) string {
 	if set.Operations == 0 {
 		return set.Source + ": paths: the document has no operations"
@@ -100,7 +100,7 @@ func (o *importOpenAPIOptions) nothing(set *openapi.Set) string {
 	return clip.Line(text)
 }
 
-// explain says on stderr what was left out and which variables the tools read.
+// explain prints to stderr what was left out and which variables the tools read.
 func (o *importOpenAPIOptions) explain(set *openapi.Set) {
 	const most = 20
 	list := func(n int, what string, line func(int) string) {
@@ -124,7 +124,7 @@ func (o *importOpenAPIOptions) explain(set *openapi.Set) {
 	}
 }
 
-// importReport is what import openapi --out -o json prints.
+// importReport is the output of import openapi --out -o json.
 type importReport struct {
 	Source   string           `json:"source"`
 	Title    string           `json:"title"`
@@ -160,7 +160,7 @@ func (o *importOpenAPIOptions) printReport(format string, set *openapi.Set, r *o
 	return nil
 }
 
-// printChanges prints what changed, and how many files did not.
+// printChanges prints the changed files and the number of unchanged ones.
 func (o *importOpenAPIOptions) printChanges(r *openapi.Report) {
 	same, ordered := 0, 0
 	t := newTable(o.out, "ACTION", "FILE", "OPERATION")
@@ -198,7 +198,7 @@ func (o *importOpenAPIOptions) printChanges(r *openapi.Report) {
 	}
 }
 
-// shownValue is a value of a conflict in a line.
+// shownValue formats a value of a conflict on one line.
 func shownValue(json string) string {
 	if json == "" {
 		return "nothing"

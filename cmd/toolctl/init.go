@@ -83,8 +83,8 @@ func (a *app) writeStarter(dir string) error {
 	return nil
 }
 
-// target is where a file of the starter goes. The name of an ignore file cannot
-// stand in the repository of toolctl itself, where it would apply.
+// target returns the path for a file of the starter. The ignore file has another name in the repository of
+// toolctl, where it would otherwise take effect.
 func target(dir, path string) string {
 	if path == "gitignore" {
 		path = ".gitignore"

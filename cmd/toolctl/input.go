@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/internal/tty"
 )
 
-// readInput is readFile, and stdin for "-".
+// readInput is like readFile, but reads stdin for "-".
 func (a *app) readInput(ctx context.Context, file string, limit int) ([]byte, error) {
 	if file == "-" {
 		return io.ReadAll(io.LimitReader(tty.Stdin(ctx, a.in), int64(limit)+1))
@@ -16,7 +16,7 @@ func (a *app) readInput(ctx context.Context, file string, limit int) ([]byte, er
 	return readFile(file, limit)
 }
 
-// readFile is [regular.ReadUpTo]; a file that cannot be read is wrong usage.
+// readFile is [regular.ReadUpTo]; an unreadable file is wrong usage.
 func readFile(path string, limit int) ([]byte, error) {
 	data, err := regular.ReadUpTo(path, limit)
 	if err != nil {

@@ -103,7 +103,7 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 	for _, v := range r.Errors {
 		fmt.Fprintln(o.err, v)
 	}
-	if len(r.Errors) == 0 || len(r.Findings) > 0 || o.format() != "text" { // else there is nothing to count
+	if len(r.Errors) == 0 || len(r.Findings) > 0 || o.format() != "text" { // otherwise there is nothing to count
 		if err := o.print(r.Report, r.Objects); err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func (o *lockOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// printDrift prints each difference, with the texts before and after where there are some.
+// printDrift prints each difference, with the old and the new text if there are any.
 func (o *lockOptions) printDrift(drift []lock.Drift) {
 	for _, d := range drift {
 		fmt.Fprintln(o.out, clip.Line(inspect.Show(d.String())))

@@ -27,8 +27,8 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// formats is the annotation of a command with the output formats that it knows; the first
-// is the default. One that ends in "=" takes a text behind it.
+// formats returns the annotation with the output formats of a command; the first is the default. A format that
+// ends in "=" takes a text after it.
 func formats(known ...string) map[string]string {
 	return map[string]string{formatsKey: strings.Join(known, " ")}
 }
@@ -47,7 +47,7 @@ func listFormats(cmd *cobra.Command) {
 	}
 }
 
-// checkFormat refuses an -o that the command does not know, before the command does anything.
+// checkFormat refuses an unknown -o before the command does anything.
 func (a *app) checkFormat(cmd *cobra.Command, _ []string) error {
 	a.formats = formatsOf(cmd)
 	if a.output == "" {
@@ -60,7 +60,7 @@ func (a *app) checkFormat(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// format returns the output format of the command that runs: what -o says, else its first.
+// format returns the output format of the running command: the value of -o, or its first format.
 func (a *app) format() string {
 	if a.output == "" && len(a.formats) > 0 {
 		return a.formats[0]
@@ -68,7 +68,7 @@ func (a *app) format() string {
 	return a.output
 }
 
-// formatOf holds -o to some formats; the first of them is the default.
+// formatOf checks -o against some formats; the first of them is the default.
 func (a *app) formatOf(known []string) (string, error) {
 	if a.output == "" {
 		return known[0], nil
@@ -87,7 +87,7 @@ func (a *app) formatOf(known []string) (string, error) {
 	return "", usagef("unknown output format %q: expected one of %s%s", a.output, strings.Join(shown, ", "), v1.DidYouMean(strings.TrimSuffix(name, "="), known))
 }
 
-// completeFormats completes -o with what the command knows.
+// completeFormats completes -o with the formats of the command.
 func completeFormats(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	known := slices.DeleteFunc(formatsOf(cmd), func(f string) bool { return !strings.HasPrefix(f, prefix) })
 	if len(known) == 1 && strings.HasSuffix(known[0], "=") {
@@ -96,8 +96,8 @@ func completeFormats(cmd *cobra.Command, _ []string, prefix string) ([]string, c
 	return known, noFiles
 }
 
-// output is stdout. It remembers the first error, so that no command has to look
-// at each line it prints: what could not be written is never a success.
+// output is stdout. It remembers the first error, so that commands need not check each line: lost output is
+// never a success.
 type output struct {
 	w   io.Writer
 	err error
@@ -111,7 +111,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// lost says what could not be written. Whoever closed the pipe knows already.
+// lost returns the error of writing the output. After the reader has closed the pipe, it has no text.
 func (o *output) lost() error {
 	switch {
 	case o.err == nil:
@@ -142,11 +142,11 @@ func (a *app) paint(code, text string) string {
 	return paintOf(code) + text + paintEnd
 }
 
-// paintMark begins and ends what a [screen] takes for our paint. Nobody else can write it, and
-// it is as long as what begins and ends an escape sequence, so that columns stay in line.
+// paintMark marks the start and the end of our own colors for a [screen]. Foreign text cannot contain the
+// random marks, and they are as long as escape sequences, so that columns stay aligned.
 var paintMark = func() [3]string {
 	var m [3]string
-	for i := range m { // of a plane for private use
+	for i := range m { // from a private use plane
 		n, err := rand.Int(rand.Reader, big.NewInt(0xfff0))
 		if err != nil {
 			panic(err)
@@ -162,11 +162,11 @@ var paintEnd = paintOf("0")
 
 const green, red, yellow = "32", "31", "33"
 
-// screen is the writer for what people read. What would move the cursor, change the
-// terminal or turn the direction of the text is escaped; our own paint goes through.
+// screen is the writer for people. It escapes characters that move the cursor, change the terminal or change
+// the direction of the text; our own colors pass.
 type screen struct {
 	w   io.Writer
-	off bool // a pipe gets the bytes as they are
+	off bool // a pipe gets the unchanged bytes
 }
 
 func (s screen) Write(p []byte) (int, error) {
@@ -190,9 +190,9 @@ func (s screen) Write(p []byte) (int, error) {
 
 var paints = regexp.MustCompile(paintMark[0] + paintMark[1] + "(0|31|32|33)" + paintMark[2])
 
-// escaped writes C0 and C1 but line breaks and tabs, and what turns the direction of text, as
-// \u escapes, which JSON reads as what they stand for. What is not UTF-8 becomes U+FFFD: with
-// what is written next it might be a control.
+// escaped replaces the control characters C0 and C1, except line breaks and tabs, and those that change the
+// direction of text, by \u escapes, which JSON readers decode. Invalid UTF-8 becomes U+FFFD, because it could
+// form a control character with the next write.
 func escaped(p []byte) []byte {
 	if bytes.IndexFunc(p, controls) < 0 && utf8.Valid(p) {
 		return p
@@ -223,7 +223,7 @@ func printJSON(w io.Writer, v any) error {
 	return err
 }
 
-// printYAML prints a value as YAML, in the form of its JSON.
+// printYAML prints a value as YAML, with the fields of its JSON.
 func printYAML(w io.Writer, v any) error {
 	out, err := manifest.MarshalYAML(v)
 	if err != nil {
@@ -233,7 +233,7 @@ func printYAML(w io.Writer, v any) error {
 	return err
 }
 
-// encoded prints a value when the format is json or yaml, and reports whether it is.
+// encoded prints a value if the format is json or yaml, and reports whether it is.
 func (a *app) encoded(format string, v any) (bool, error) {
 	switch format {
 	case "json":
@@ -244,8 +244,8 @@ func (a *app) encoded(format string, v any) (bool, error) {
 	return false, nil
 }
 
-// printed prints the result of a verb: as json or yaml, and else the lines of text. The error of text is the
-// verdict of the command; it is returned after the result is printed.
+// printed prints the result of a verb: as json or yaml, or as the lines that text returns. The error of text is
+// the verdict of the command, which is returned after the result is printed.
 func printed[T any](a *app, text func(T) (string, error)) func(T, error) error {
 	return func(v T, err error) error {
 		if err != nil {
@@ -261,7 +261,7 @@ func printed[T any](a *app, text func(T) (string, error)) func(T, error) error {
 	}
 }
 
-// done prints one line unless a verb has failed.
+// done prints one line unless the verb has failed.
 func (a *app) done(err error, format string, args ...any) error {
 	if err == nil {
 		_, err = fmt.Fprintf(a.out, format+"\n", args...)
@@ -269,8 +269,7 @@ func (a *app) done(err error, format string, args ...any) error {
 	return err
 }
 
-// printContent prints the content of a result: indented on a terminal, on one
-// line elsewhere.
+// printContent prints the content of a result, indented on a terminal and otherwise on one line.
 func (a *app) printContent(content json.RawMessage) error {
 	if len(content) == 0 {
 		content = json.RawMessage("null")
@@ -290,7 +289,7 @@ func (a *app) printContent(content json.RawMessage) error {
 	return err
 }
 
-// table prints rows in columns. On a pipe nothing depends on the terminal.
+// table prints rows in columns. On a pipe, nothing depends on the terminal.
 type table struct {
 	*tabwriter.Writer
 }
@@ -312,7 +311,7 @@ func (t *table) row(cells ...string) {
 	fmt.Fprintln(t, strings.Join(cells, "\t"))
 }
 
-// listing is how a list is printed in each format.
+// listing describes how a list is printed in each format.
 type listing[T any] struct {
 	items    []T
 	value    any            // of all formats that print JSON or parts of it; default: an object with items
@@ -364,7 +363,7 @@ func printList[T any](a *app, l listing[T]) error {
 	return t.Flush()
 }
 
-// orEmpty is the list as JSON shows it: never null.
+// orEmpty replaces nil by an empty list, because JSON would show null.
 func orEmpty[T any](l []T) []T {
 	if l == nil {
 		return []T{}
@@ -372,21 +371,20 @@ func orEmpty[T any](l []T) []T {
 	return l
 }
 
-// screenText makes foreign text of many lines safe for a person's terminal, where control
-// characters would move the cursor or worse. On a pipe it stays as it is.
+// screenText makes foreign text of several lines safe for a terminal, where control characters could move the
+// cursor. On a pipe, it stays as it is.
 func screenText(w io.Writer, s string) string {
 	if !isTerminal(w) {
 		return s
 	}
 	s = inspect.Show(strings.ReplaceAll(s, "\r\n", "\n"))
-	return strings.ReplaceAll(s, "\r", "⟨U+000D⟩") // would write over the line
+	return strings.ReplaceAll(s, "\r", "⟨U+000D⟩") // it would overwrite the line
 }
 
-// objectName is how a command names an object in a line: tool/get-weather.
+// objectName returns the name of an object in messages: tool/get-weather.
 func objectName(k v1.Key) string { return action.ObjectName(k) }
 
-// printObjects prints manifests as json, yaml or name. One object is printed as
-// itself when single is set, else as a List.
+// printObjects prints manifests. With single, one object is printed as itself, and otherwise as a List.
 func (a *app) printObjects(format string, objects []v1.Object, single, headless bool) error {
 	if format == "name" {
 		for _, o := range objects {

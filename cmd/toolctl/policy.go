@@ -48,7 +48,7 @@ you pass arguments, toolctl validates them first.`,
 	return cmd
 }
 
-// explanation is a decision with its rules. The exit code is that of the call.
+// explanation prints a decision with its rules. The exit code is that of the call.
 func explanation(ex policy.Explanation) (string, error) {
 	var b strings.Builder
 	decision := ex.Decision

@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// auditStore is the value of --audit that stands for the store.
+// auditStore is the value of --audit that selects the store.
 const auditStore = "store"
 
 func newPolicySimulateCmd(a *app) *cobra.Command {

@@ -88,7 +88,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	return o.tellOverrides(did.Overrides)
 }
 
-// tellOverrides names the overrides that were found. With report they are a failure.
+// tellOverrides names the overrides that were found. With report, they are an error.
 func (o *reconcileOptions) tellOverrides(all []action.Overridden) error {
 	for i := range all {
 		name, by := clip.Line(objectName(all[i].Key)), &all[i].By

@@ -34,7 +34,7 @@ commands use the set of the files given with -f, or else the only set of the sto
 
 var oneSet = upToOne("one set")
 
-// setNamed is the set that the arguments name; "" when they name none.
+// setNamed returns the set in the arguments, or "" without arguments.
 func setNamed(args []string) (string, error) {
 	if len(args) == 0 {
 		return "", nil
@@ -106,7 +106,7 @@ func (a *app) printRevisions(all []store.Revision) error {
 	return nil
 }
 
-// shortCommit is a commit, or the digest of a package, as tables show it.
+// shortCommit shortens a commit or the digest of a package for tables.
 func shortCommit(commit string) string {
 	const letters, digest = 12, "sha256:"
 	name, dirty := strings.CutSuffix(commit, source.Dirty)
@@ -140,7 +140,7 @@ func changesText(changes []store.RevisionChange) string {
 	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
-// causeText says what made a revision.
+// causeText describes what created a revision.
 func causeText(r *store.Revision) string {
 	if r.UndoOf > 0 {
 		return fmt.Sprintf("%s to revision %d", r.Command, r.UndoOf)
@@ -148,7 +148,7 @@ func causeText(r *store.Revision) string {
 	return strings.TrimSpace(r.Command + " " + r.Source)
 }
 
-// revisionView is what 'rollout history --revision' prints.
+// revisionView is the result of 'rollout history --revision'.
 type revisionView struct {
 	store.Revision
 	Manifests []v1.Object `json:"manifests"`

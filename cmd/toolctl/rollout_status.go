@@ -70,7 +70,7 @@ func (a *app) rolloutStatus(ctx context.Context, args []string, watch bool, time
 	return a.endStatus(format, all, timeout, watch)
 }
 
-// rolloutText is how far a set is, in kubectl's words.
+// rolloutText describes the progress of a set in the words of kubectl.
 func rolloutText(s *action.SetState) string {
 	name := quoted(rollout.Name(s.Set))
 	if s.Ready < s.Objects {
@@ -79,7 +79,7 @@ func rolloutText(s *action.SetState) string {
 	return fmt.Sprintf("set %s successfully rolled out: revision %d, %s", name, s.Revision, count(s.Objects, "object"))
 }
 
-// endStatus prints how the sets stand at the end.
+// endStatus prints the final states of the sets.
 func (a *app) endStatus(format string, all []action.SetState, timeout time.Duration, watch bool) error {
 	if _, err := a.encoded(format, all); err != nil {
 		return err

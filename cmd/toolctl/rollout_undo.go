@@ -93,7 +93,7 @@ func (o *undoOptions) run(cmd *cobra.Command, args []string) error {
 	return o.done(nil, "set %q %s to revision %d", name, did, done.To)
 }
 
-// ask shows on stderr what an undo of the only set would change, and asks whether to go on.
+// ask prints the changes of the undo to stderr, and asks whether to continue.
 func (o *undoOptions) ask(ctx context.Context, u *rollout.Undo) error {
 	for _, c := range u.Changes {
 		fmt.Fprintf(o.err, "%s %s\n", objectName(c.Key), c.Action)
@@ -112,7 +112,7 @@ func (o *undoOptions) ask(ctx context.Context, u *rollout.Undo) error {
 	return nil
 }
 
-// undoError says of an undo that was refused what to do.
+// undoError adds advice to the error of a refused undo.
 func undoError(err error) error {
 	if conflict := new(rollout.ConflictError); errors.As(err, &conflict) {
 		return statusError{exitInvalid, conflict.Error() + "\n--force-conflicts also undoes that"}

@@ -47,7 +47,7 @@ The exit code is 0 for neutral and compatible, and 1 for the other classes.`,
 	return cmd
 }
 
-// schemaChange is a change with its witness. One that may break something is an error.
+// schemaChange prints a change with its witness. A change that may break something is an error.
 func schemaChange(change diff.SchemaChange) (text string, verdict error) {
 	text = fmt.Sprintf("%s: %s", change.Class, change.Reason)
 	if change.Pointer != "" {

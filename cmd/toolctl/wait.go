@@ -73,7 +73,7 @@ all MCP servers if it is not. The exit code is 7 if the wait times out.`,
 
 const conditionPrefix = "condition="
 
-// parseCondition reads --for.
+// parseCondition parses --for.
 func parseCondition(text string) (action.Condition, error) {
 	typ, status, ok := strings.Cut(strings.TrimPrefix(text, conditionPrefix), "=")
 	if !ok {
@@ -86,7 +86,7 @@ func parseCondition(text string) (action.Condition, error) {
 	return c, nil
 }
 
-// oneOf returns the word that is text but for case; "" for none.
+// oneOf returns the word that equals text apart from case, or "".
 func oneOf(text string, words ...string) string {
 	for _, w := range words {
 		if strings.EqualFold(text, w) {
