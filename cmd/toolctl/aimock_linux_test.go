@@ -61,7 +61,7 @@ var aimockCases = []struct {
 	{word: "refused", exit: exitFailed, requests: 1, stderr: "no such thing (status 400, invalid_request_error)"},
 	{word: "drop", exit: exitUnavailable, requests: 3, stderr: "request dropped (status 500"},
 	{word: "limit", exit: exitUnavailable, requests: 3, stderr: "rate limit exceeded (status 429"},
-	{word: "malformed", exit: exitInvalid, requests: 1, stderr: "the answer cannot be read: not valid JSON"},
+	{word: "malformed", exit: exitInvalid, requests: 1, stderr: "the response cannot be read: not valid JSON"},
 	{word: "disconnect", exit: exitUnavailable, requests: 3, stderr: "closed the connection before it answered"},
 	{word: "cut", requests: 1, stdout: "This answer ends before its end.\n", streamed: "broke off", exitStreamed: exitFailed},
 }

@@ -91,7 +91,7 @@ func callAll(t *testing.T, p *program, each int) int64 {
 					t.Error(err)
 				case !res.IsError:
 					done.Add(1)
-				case !strings.Contains(textOf(res), "refused, because the audit cannot be written"):
+				case !strings.Contains(textOf(res), "refused, because the audit log cannot be written"):
 					t.Errorf("refused for another reason: %s", textOf(res))
 				}
 			}

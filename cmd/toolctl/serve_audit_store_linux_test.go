@@ -58,7 +58,7 @@ func TestServeAuditLocked(t *testing.T) {
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	if text := textOf(res); !res.IsError || !strings.Contains(text, "refused, because the audit cannot be written") || orders.Load() != 0 {
+	if text := textOf(res); !res.IsError || !strings.Contains(text, "refused, because the audit log cannot be written") || orders.Load() != 0 {
 		t.Errorf("error %v, %d calls ran: %s", res.IsError, orders.Load(), text)
 	}
 	if code, text := readyz(t, s); code != http.StatusServiceUnavailable || !strings.Contains(text, "locked by another process") {

@@ -114,7 +114,7 @@ func (o *validateOptions) print(r action.Validation) {
 func violationLog(violations []v1.Violation) any {
 	const page = "https://toolctl.dev/docs/validating"
 	d := sarif.Driver{Name: "toolctl validate", Version: buildVersion().Version, URI: page, Rules: []sarif.Rule{
-		{ID: "error", Summary: "The manifest breaks a rule of its kind.", Help: "Correct the field that the message names.", URI: page, Level: sarif.Error},
+		{ID: "error", Summary: "The manifest breaks a rule of its kind.", Help: "Correct the field named in the message.", URI: page, Level: sarif.Error},
 		{ID: "warning", Summary: "The manifest is read, but probably not as it was meant.", Help: "Correct the field that the message names; --strict makes warnings errors.", URI: page, Level: sarif.Warning},
 	}}
 	var results []sarif.Result

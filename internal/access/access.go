@@ -61,7 +61,7 @@ type Token struct {
 var (
 	// ErrUnavailable is returned by [Verifier.Verify] when no key of the authorization
 	// server could be read yet, so that nothing can be said about a token.
-	ErrUnavailable = errors.New("the keys of the authorization server could not be read yet")
+	ErrUnavailable = errors.New("the keys of the authorization server have not been read yet")
 	errKey         = errors.New("the token is signed with an unknown key of its issuer")
 )
 

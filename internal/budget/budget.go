@@ -256,7 +256,7 @@ func Hold(ctx context.Context, n int64) error {
 }
 
 // ErrKept says that too much text came at once for what [Keep] allows.
-var ErrKept = errors.New("too much is being received at once: try again later")
+var ErrKept = errors.New("too much data is being received at once: try again later")
 
 // Keep counts n bytes of text that came for the work of ctx, until its share is released.
 // All that is kept may be as much as the whole budget, beside what is decoded; the error is

@@ -26,7 +26,7 @@ var own = []string{"TOOLCTL_", "PG", "OTEL_"}
 func (e Env) Refuses(name string) string {
 	for _, prefix := range own {
 		if strings.HasPrefix(strings.ToUpper(name), prefix) { // names have no case on Windows
-			return fmt.Sprintf("environment variable %q is one of toolctl's own (%s*), which no manifest may read: give the value to a variable of another name", name, strings.Join(own, "*, "))
+			return fmt.Sprintf("environment variable %q belongs to toolctl (%s*), and manifests may not read it: use a variable with another name", name, strings.Join(own, "*, "))
 		}
 	}
 	if e.Allow != nil && !slices.ContainsFunc(e.Allow, func(pattern string) bool { return v1.MatchPattern(pattern, name) }) {

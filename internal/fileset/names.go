@@ -56,14 +56,14 @@ func CheckName(name string) error {
 	case strings.Count(name, "/") >= maxElements:
 		return wrong(fmt.Sprintf("has more than %d elements", maxElements))
 	case strings.ContainsAny(name, `\:*?"<>|`) || strings.ContainsFunc(name, hidden):
-		return wrong(`has a character that is not portable: leave out \ : * ? " < > | and characters that cannot be seen`)
+		return wrong(`has a character that is not portable: do not use \ : * ? " < > | or invisible characters`)
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		switch {
 		case len(element) > maxElement:
 			return wrong(fmt.Sprintf("has an element that is longer than %d bytes", maxElement))
 		case element[0] == '.':
-			return wrong("has an element that begins with a dot, as files of git and of shells do")
+			return wrong("has an element that begins with a dot")
 		case strings.HasSuffix(element, ".") || strings.HasSuffix(element, " "):
 			return wrong("has an element that ends with a dot or a space, which Windows leaves out")
 		case reserved(element):
@@ -106,7 +106,7 @@ func add(seen map[string]place, name string) error {
 		case !ok:
 			seen[key] = p
 		case have.name != p.name:
-			return fmt.Errorf("%q and %q are one name on systems that do not tell case or forms of Unicode apart", have.name, p.name)
+			return fmt.Errorf("%q and %q are the same name on systems that ignore case or Unicode forms", have.name, p.name)
 		case have.file != p.file:
 			return fmt.Errorf("%q is both a file and a folder", p.name)
 		case p.file:

@@ -34,30 +34,30 @@ func phrase(expr string) func() *regexp.Regexp {
 
 // rules are expressions of RE2: their time is linear in the text.
 var rules = []rule{
-	{"override", "it sets aside what the model was told", []string{"ignore", "disregard", "forget", "override", "bypass"}, phrase(
+	{"override", "it tells the model to ignore its instructions", []string{"ignore", "disregard", "forget", "override", "bypass"}, phrase(
 		`\b(?:ignore|disregard|forget|override|bypass) ` + gap +
 			`(?:previous|prior|earlier|preceding|foregoing|above|system|all (?:of )?your|your (?:own )?(?:previous|prior|original|safety)) ` + gap +
 			`(?:instructions?|prompts?|rules|guidelines|directives|orders|guardrails|polic(?:y|ies))\b`)},
-	{"override", "it sets aside what the model was told", []string{"ignore", "disregard"}, phrase(
+	{"override", "it tells the model to ignore its instructions", []string{"ignore", "disregard"}, phrase(
 		`\b(?:ignore|disregard) (?:everything|anything|whatever|what) (?:else )?(?:above|before|you (?:were|have been)|the user)\b`)},
-	{"conceal", "it keeps something from the user", []string{"user", "human"}, phrase(
+	{"conceal", "it tells the model to hide something from the user", []string{"user", "human"}, phrase(
 		`\b(?:do not|don'?t|never|must not|mustn'?t|should not|shouldn'?t|without) (?:ever )?` +
 			`(?:tell|inform|notify|alert|mention|reveal|disclose|say)(?:ing)? ` + gap + `(?:the |your )?(?:users?|humans?)\b`)},
-	{"conceal", "it keeps something from the user", []string{"user"}, phrase(
+	{"conceal", "it tells the model to hide something from the user", []string{"user"}, phrase(
 		`\busers? (?:must|should|may|can) ?(?:not|never) (?:know|notice|see this|be (?:told|informed|made aware|aware))\b` +
 			`|\bhide this from (?:the )?users?\b|\bregardless of what the user (?:says|said|asks|asked|wants)\b`)},
 	{"role", "it gives the model another role", []string{"now", "instruction", "pretend"}, phrase(
 		`\byou are now (?:an?|the|in) |\bfrom now on,? you (?:are|must|will|should|act)\b|\bnew (?:system )?instructions?\s?:|\bpretend (?:to be|that you are) `)},
-	{"markup", "it imitates the markup of prompts", []string{"<", "inst]"}, phrase(
+	{"markup", "it imitates prompt markup", []string{"<", "inst]"}, phrase(
 		`<\s?/?\s?important\s?>|<\|(?:im_start|im_end|system|endoftext|start_header_id|eot_id)\|>|\[/?INST\]|<</?SYS>>` +
 			`|<\s?(?:system|instructions?|hidden|secret|admin|assistant)\s?>[\s\S]+?<\s?/\s?(?:system|instructions?|hidden|secret|admin|assistant)\s?>`)},
 	{"credentials", "it names a file that holds credentials", []string{"/", `\`, "id_", "claude_desktop"}, phrase(
 		`(?:~|\$HOME|%USERPROFILE%|/home/\w+|/root)[/\\]\.(?:ssh|aws|gnupg|kube|docker|cursor|netrc|npmrc|pypirc|claude|config[/\\]gcloud)\b` +
 			`|\bid_(?:rsa|ed25519|ecdsa)\b|\bclaude_desktop_config\.json\b|/etc/shadow\b|\.aws/credentials\b`)},
-	{"exfiltrate", "it asks for what the model knows to be sent on", []string{"conversation", "chat", "message", "prompt", "context", "instruction"}, phrase(
+	{"exfiltrate", "it asks the model to forward what it knows", []string{"conversation", "chat", "message", "prompt", "context", "instruction"}, phrase(
 		`\b(?:pass|include|put|append|add|attach|provide|send|copy|paste|supply|repeat|output|print) ` + gap +
 			`(?:the )?(?:(?:entire|full|whole|complete) (?:conversation|chat|message)(?: history)?|system prompt|contents? of your (?:context|instructions)|your (?:system prompt|instructions))\b`)},
-	{"exfiltrate", "it asks for what the model knows to be sent on", []string{"://", "@"}, phrase(
+	{"exfiltrate", "it asks the model to forward what it knows", []string{"://", "@"}, phrase(
 		`\b(?:send|post|upload|forward|transmit|exfiltrate|leak|e?mail|bcc)\s[^.!?\n]{0,60}` +
 			`\b(?:conversation|chat history|credentials?|api keys?|passwords?|private keys?|secrets?|access tokens?|environment variables?)\b` +
 			`[^!?\n]{0,60}(?:https?://|[\w.+-]+@[\w-]+\.\w)`)},

@@ -62,7 +62,7 @@ func named(o v1.Object) (found []v1.Violation) {
 
 func writtenOut(h *v1.Header, path, kind, variable string) v1.Violation {
 	return v1.Violation{Path: path, Expected: "${" + variable + "}", Got: kind, Severity: v1.SeverityWarning, Source: h.Field(path),
-		Message: fmt.Sprintf("%s is written out: put it into an environment variable and write ${%s}, and revoke it if the manifest was shared", kind, variable)}
+		Message: fmt.Sprintf("%s is in the manifest: put it into an environment variable and write ${%s}, and revoke it if the manifest was shared", kind, variable)}
 }
 
 func literals(found []v1.Violation, h *v1.Header, path string, v any, key string) []v1.Violation {

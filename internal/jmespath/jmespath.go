@@ -43,7 +43,7 @@ func compile(text string, moved func(jmespath.SyntaxError) jmespath.SyntaxError)
 		return nil, fmt.Errorf("not a JMESPath expression: %w", err)
 	}
 	if growth(text) > maxGrowth {
-		return nil, fmt.Errorf("the expression can make its input more than %d times as long: use fewer or shorter lists [a, b]", maxGrowth)
+		return nil, fmt.Errorf("the expression can enlarge its input more than %d times: use fewer or shorter lists [a, b]", maxGrowth)
 	}
 	return &Expression{path}, nil
 }

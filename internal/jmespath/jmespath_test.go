@@ -37,7 +37,7 @@ func TestGrowth(t *testing.T) {
 			t.Errorf("%.60q: growth %d", expr, growth(expr))
 		}
 	}
-	if _, err := Compile("a" + strings.Repeat(" | [@, @][]", 30)); err == nil || !strings.Contains(err.Error(), "times as long") {
+	if _, err := Compile("a" + strings.Repeat(" | [@, @][]", 30)); err == nil || !strings.Contains(err.Error(), "enlarge its input") {
 		t.Errorf("got %v", err)
 	}
 }

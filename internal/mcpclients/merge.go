@@ -151,7 +151,7 @@ var (
 // mergeTOML puts a table in the place of the one of that name, with those under it.
 func mergeTOML(file []byte, name string, entry any, _ Server) ([]byte, error) {
 	if tomlInline.Match(file) {
-		return nil, errors.New("mcp_servers is written as one value: write it as tables [mcp_servers.NAME]")
+		return nil, errors.New("mcp_servers is a single value: write it as tables [mcp_servers.NAME]")
 	}
 	own := regexp.MustCompile(`^\s*\[\s*mcp_servers\s*\.\s*["']?` + regexp.QuoteMeta(name) + `["']?\s*[\].]`)
 	var out strings.Builder

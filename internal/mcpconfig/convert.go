@@ -87,7 +87,7 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 		return nil, err
 	}
 	for _, left := range slices.Sorted(maps.Keys(r.fields)) {
-		c.note(e.name, "%s has no place in an MCPServer and was left out", left)
+		c.note(e.name, "%s has no equivalent in an MCPServer and was ignored", left)
 	}
 	t := texter{c: c, server: e.name, prefix: variable(m.Metadata.Name)}
 	switch {
@@ -108,10 +108,10 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 		return nil, errors.New("it has no command and no url")
 	}
 	if s.URL != "" && len(args)+len(env)+len(dir) > 0 {
-		c.note(e.name, "args, env and cwd are for a command, not for a url, and were left out")
+		c.note(e.name, "args, env and cwd apply to a command, not to a url, and were ignored")
 	}
 	if s.Command != "" && len(headers) > 0 {
-		c.note(e.name, "headers are for a url, not for a command, and were left out")
+		c.note(e.name, "headers apply to a url, not to a command, and were ignored")
 	}
 	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(transport)) {
 	case "", "stdio", "local", "http", "streamablehttp", "remote":

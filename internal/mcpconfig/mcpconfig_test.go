@@ -73,7 +73,7 @@ func TestReadRefuses(t *testing.T) {
 		{"no JSON", "a.json", `{"mcpServers": }`, `a.json: hujson: line 1, column 16`},
 		{"no object", "a.json", `[1]`, `a.json: expected an object, got array`},
 		{"no servers", "a.json", `{"tools":{}}`, `a.json: no servers: expected mcpServers, mcp_servers, spec.mcp_servers, servers or mcp.servers at the top`},
-		{"empty", "a.json", `{"mcpServers":{}}`, `a.json: mcpServers holds no server`},
+		{"empty", "a.json", `{"mcpServers":{}}`, `a.json: mcpServers contains no server`},
 		{"a text", "a.yaml", `mcp_servers: x`, `a.yaml: mcp_servers: expected an object or a list, got string`},
 		{"no name", "a.yaml", `mcp_servers: [{command: x}]`, `a.yaml: mcp_servers: server 1 has no name`},
 		{"no YAML", "a.yaml", "mcp_servers: [\n", `a.yaml:`},

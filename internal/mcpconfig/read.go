@@ -98,7 +98,7 @@ func find(root map[string]json.RawMessage) (string, []entry, error) {
 			return "", nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if len(entries) == 0 {
-			return "", nil, fmt.Errorf("%s holds no server", path)
+			return "", nil, fmt.Errorf("%s contains no server", path)
 		}
 		return path, entries, nil
 	}

@@ -30,17 +30,17 @@ func (t texter) plain(s string) string {
 			if d := t.c.inputs[name]; d != "" {
 				hint = " (" + d + ")"
 			}
-			t.c.note(t.server, "the input %q is the environment variable %s now%s", name, v, hint)
+			t.c.note(t.server, "the input %q was replaced with the environment variable %s%s", name, v, hint)
 			return "${" + v + "}"
 		case body == "userHome":
 			return "${HOME}"
 		case isVariable(body), ok && strings.HasPrefix(name, "-") && isVariable(kind):
 			if body == "workspaceFolder" || body == "cwd" || body == "workspaceRoot" {
-				t.c.note(t.server, "%s has no meaning outside an editor: it is the environment variable %s now", m, body)
+				t.c.note(t.server, "%s has no meaning outside an editor and was replaced with the environment variable %s", m, body)
 			}
 			return m
 		}
-		t.c.note(t.server, "%s is not an environment variable and is passed as it is", m)
+		t.c.note(t.server, "%s is not an environment variable and is passed unchanged", m)
 		return "$" + m
 	})
 }

@@ -43,7 +43,7 @@ func Read(raw json.RawMessage, lenient bool, into ...any) (unknown []string, mes
 			}
 		case key == "message":
 		case lenient && (key == "min_score" || key == "max_score"):
-			return nil, "it is judged by a score (" + key + ")"
+			return nil, "it needs a score (" + key + ")"
 		case lenient:
 			unknown = append(unknown, key)
 		default:

@@ -29,7 +29,7 @@ func Folder(path string) error {
 	if info == nil || info.Mode()&fs.ModeSticky != 0 || info.Mode()&write == 0 {
 		return err
 	}
-	return &Error{Path: path, What: "the folder can be written by others", Fix: command("go-w", path)}
+	return &Error{Path: path, What: "other users can write the folder", Fix: command("go-w", path)}
 }
 
 // Kept refuses a file that others can write. Who may read it does not matter, and a file that
@@ -45,7 +45,7 @@ func kept(path string) (fs.FileInfo, error) {
 	if info == nil || info.Mode()&write == 0 {
 		return info, err
 	}
-	return nil, &Error{Path: path, What: "the file can be written by others", Fix: command("go-w", path)}
+	return nil, &Error{Path: path, What: "other users can write the file", Fix: command("go-w", path)}
 }
 
 // File refuses a file that others can write, and takes away from others to read it. A file
@@ -56,7 +56,7 @@ func File(path string) error {
 		return err
 	}
 	if err := os.Chmod(path, info.Mode().Perm()&^others); errors.Is(err, fs.ErrPermission) {
-		return &Error{Path: path, What: "the file can be read by others, and belongs to another user", Fix: command("go-rwx", path)}
+		return &Error{Path: path, What: "other users can read the file, and it belongs to another user", Fix: command("go-rwx", path)}
 	} else if err != nil {
 		return fmt.Errorf("make the file readable by its owner only: %w", err)
 	}
@@ -72,9 +72,9 @@ func Secret(path string) error {
 	case info == nil || info.Mode()&(read|write) == 0:
 		return err
 	case info.Mode()&write != 0:
-		return &Error{Path: path, What: "the file can be written by others", Fix: command("g-w,o-rwx", path)}
+		return &Error{Path: path, What: "other users can write the file", Fix: command("g-w,o-rwx", path)}
 	}
-	return &Error{Path: path, What: "the file can be read by others", Fix: command("g-w,o-rwx", path)}
+	return &Error{Path: path, What: "other users can read the file", Fix: command("g-w,o-rwx", path)}
 }
 
 // stat returns nil for what is not there, and where the mode of a file says nothing.

@@ -25,7 +25,7 @@ func validators(prompt string, from []validator, notes *[]string) []v1.PromptVal
 	var out []v1.PromptValidator
 	for _, v := range from {
 		off := func(reason string) {
-			*notes = append(*notes, fmt.Sprintf("prompt %q: validator %q is left out, so what it refuses is not refused: %s", prompt, v.Type, reason))
+			*notes = append(*notes, fmt.Sprintf("prompt %q: validator %q is not supported and was dropped: %s", prompt, v.Type, reason))
 		}
 		kind, ok := v1.FindAssertionType(v.Type)
 		one := v1.PromptValidator{Type: v.Type, Message: v.Message, Enabled: v.Enabled}
@@ -41,7 +41,7 @@ func validators(prompt string, from []validator, notes *[]string) []v1.PromptVal
 			off("it is an assertion of scenarios here")
 			continue
 		case v.Params["min_score"] != nil || v.Params["max_score"] != nil:
-			off("it is judged by a score")
+			off("it needs a score")
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(v.Params)) {

@@ -21,7 +21,7 @@ func ExampleParseJSON() {
 	fmt.Println(err)
 	// Output:
 	// {"greeting": "hello \", \"admin\": true, \"x\": \"", "age": 36, "units": "metric"} <nil>
-	// mock_template: line 1: .age: argument "age" is missing: give it, or guard it with default or if
+	// mock_template: line 1: .age: argument "age" is missing: pass it, or use default or if in the template
 }
 
 func ExampleParseText() {

@@ -123,10 +123,10 @@ func TestParseLenient(t *testing.T) {
 
 func TestJSONErrors(t *testing.T) {
 	tests := []struct{ name, src, args, want string }{
-		{name: "absent argument", src: "{\n\"a\": \"{{.city}}\"}", want: `m: line 2: .city: argument "city" is missing: give it, or guard it with default or if`},
-		{name: "absent argument by way of $", src: `[{{range .l}}{{$.city}}{{end}}]`, args: `{"l": [1]}`, want: `m: line 1: $.city: argument "city" is missing: give it, or guard it with default or if`},
-		{name: "absent field of an object", src: `["{{.a.b}}"]`, args: `{"a": {}}`, want: `m: line 1: .a.b: the value is missing: give it, or guard it with default or if`},
-		{name: "field of an absent object", src: `["{{.a.b}}"]`, want: `m: line 1: .a.b: the value is missing: give it, or guard it with default or if`},
+		{name: "absent argument", src: "{\n\"a\": \"{{.city}}\"}", want: `m: line 2: .city: argument "city" is missing: pass it, or use default or if in the template`},
+		{name: "absent argument by way of $", src: `[{{range .l}}{{$.city}}{{end}}]`, args: `{"l": [1]}`, want: `m: line 1: $.city: argument "city" is missing: pass it, or use default or if in the template`},
+		{name: "absent field of an object", src: `["{{.a.b}}"]`, args: `{"a": {}}`, want: `m: line 1: .a.b: the value is missing: pass it, or use default or if in the template`},
+		{name: "field of an absent object", src: `["{{.a.b}}"]`, want: `m: line 1: .a.b: the value is missing: pass it, or use default or if in the template`},
 		{name: "field of null", src: `["{{.a.b}}"]`, args: `{"a": null}`, want: `m: line 1: .a.b: no field "b": it is not an object`},
 		{name: "field of a string", src: `["{{.a.b}}"]`, args: `{"a": "secret"}`, want: `m: line 1: .a.b: no field "b": it is not an object`},
 		{name: "null inside a string", src: `["{{.a}}"]`, args: `{"a": null}`, want: `m: line 1: .a: argument "a" is null: guard it with default or if`},
@@ -148,12 +148,12 @@ func TestJSONErrors(t *testing.T) {
 		{name: "after a backslash", src: `["\{{.x}}"]`, args: `{"x": "n"}`, want: `m: line 1: .x: a value is in the middle of an escape sequence`},
 		{name: "inside a unicode escape", src: `["\u00{{.x}}"]`, args: `{"x": "22"}`, want: `m: line 1: .x: a value is in the middle of an escape sequence`},
 		{name: "complex number", src: `[{{1i}}]`, want: `m: line 1: 1i: a value of type complex128 is not JSON`},
-		{name: "a loop without end", src: `[{{range 1000000000}}{{end}}]`, want: `m: the template takes more than 1000000 steps`},
-		{name: "nested loops", src: `[{{range 99999}}{{range 99999}}{{range 99999}}{{end}}{{end}}{{end}}]`, want: `m: the template takes more than 1000000 steps`},
+		{name: "a loop without end", src: `[{{range 1000000000}}{{end}}]`, want: `m: the template needs more than 1000000 steps`},
+		{name: "nested loops", src: `[{{range 99999}}{{range 99999}}{{range 99999}}{{end}}{{end}}{{end}}]`, want: `m: the template needs more than 1000000 steps`},
 		{name: "doubling", src: `{{$x := "aaaaaaaaaaaaaaaa"}}{{range 99}}{{$x = print $x $x}}{{end}}[{{$x}}]`, want: `m: line 1: print $x $x: the text is larger than 10485760 bytes`},
 		{name: "large output", src: `["{{range 2000}}{{$.x}}{{end}}"]`, args: `{"x": "` + strings.Repeat("x", 10_000) + `"}`, want: `m: the output is larger than 10485760 bytes`},
 		{name: "large only when escaped", src: `["{{.x}}{{.x}}"]`, args: `{"x": "` + strings.Repeat(`\u0001`, 1_000_000) + `"}`, want: `m: the output is larger than 10485760 bytes`},
-		{name: "exponential calls", src: expo(40), want: `m: the template takes more than 1000000 steps`},
+		{name: "exponential calls", src: expo(40), want: `m: the template needs more than 1000000 steps`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

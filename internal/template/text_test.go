@@ -29,7 +29,7 @@ func TestText(t *testing.T) {
 		{name: "plain", src: `Hello {{.name}}, {{.n}} {{.l}} {{.b}}`, args: `{"name": "\"A\" <b>", "n": 1.50, "l": ["x"], "b": false}`, want: `Hello "A" <b>, 1.5 ["x"] false`},
 		{name: "path and query", src: `https://h/x/{{.id}}?q={{.q}}`, args: `{"id": "a/b?c", "q": "d&e=f/g"}`, escape: urlEscape, want: `https://h/x/a%2Fb%3Fc?q=d%26e%3Df%2Fg`},
 		{name: "escape refuses", src: "https://h/\n{{.id}}", args: `{"id": ".."}`, escape: urlEscape, wantErr: `url: line 2: .id: a path segment must not be ".."`},
-		{name: "absent", src: `{{.id}}`, wantErr: `url: line 1: .id: argument "id" is missing: give it, or guard it with default or if`},
+		{name: "absent", src: `{{.id}}`, wantErr: `url: line 1: .id: argument "id" is missing: pass it, or use default or if in the template`},
 		{name: "null", src: `{{.id}}`, args: `{"id": null}`, wantErr: `url: line 1: .id: argument "id" is null: guard it with default or if`},
 		{name: "no JSON is asked for", src: `"{{.x}}`, args: `{"x": "y"}`, want: `"y`},
 		{name: "empty", src: ``, want: ``},

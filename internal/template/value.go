@@ -145,7 +145,7 @@ func textOf(v any) (string, error) {
 	case nil:
 		return "", errMissing
 	case null:
-		return "", errors.New("its argument is null: guard it with default or if")
+		return "", errors.New("its argument is null: use default or if")
 	case string:
 		return v, nil
 	case raw:

@@ -84,7 +84,7 @@ type writer struct {
 
 func (w *writer) Write(p []byte) (int, error) {
 	if w.steps++; w.steps > MaxSteps {
-		return 0, &Error{Name: w.tree.name, Message: fmt.Sprintf("the template takes more than %d steps", MaxSteps)}
+		return 0, &Error{Name: w.tree.name, Message: fmt.Sprintf("the template needs more than %d steps", MaxSteps)}
 	}
 	if w.steps%64 == 0 {
 		if err := w.ended(); err != nil {
@@ -122,7 +122,7 @@ var errNull = errors.New("is null: guard it with default or if")
 func (w *writer) value(v value) (err error) {
 	switch {
 	case v.kind == isMissing && !w.tree.lenient:
-		err = errors.New("is missing: give it, or guard it with default or if")
+		err = errors.New("is missing: pass it, or use default or if in the template")
 	case v.kind == isBad:
 		err = errors.New(v.text)
 	default:

@@ -274,7 +274,7 @@ func (r *jsonSchema) Check(text string) *Broken {
 	violations, err := r.schemas.Schema(r.Schema, r.draft).Validate(doc)
 	switch {
 	case err != nil:
-		return &Broken{"a JSON Schema that can be used", err.Error(), err.Error()}
+		return &Broken{"a valid JSON Schema", err.Error(), err.Error()}
 	case len(violations) == 0:
 		return nil
 	}

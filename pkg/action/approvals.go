@@ -81,7 +81,7 @@ func (c *Config) withCalls(ctx context.Context, do func(store.Store) error) erro
 	if c.DSN != "" {
 		only.Files = nil
 	}
-	return only.withKept(ctx, "calls wait in the store, not in files", do)
+	return only.withKept(ctx, "-f does not apply here: pending calls are in the store", do)
 }
 
 // labeledKeys reports which objects of the store match a selector. A tool of an MCP server has the labels of

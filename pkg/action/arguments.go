@@ -210,7 +210,7 @@ func ParseArgs(flags []string) (pairs map[string]json.RawMessage, whole []string
 	pairs = map[string]json.RawMessage{}
 	for _, f := range flags {
 		if !utf8.ValidString(f) {
-			return nil, nil, usagef("argument %q is not UTF-8, which JSON needs", clip.Words(f, 60))
+			return nil, nil, usagef("argument %q is not valid UTF-8, which JSON requires", clip.Words(f, 60))
 		}
 		if t := strings.TrimSpace(f); t == "-" || t == "null" || strings.HasPrefix(t, "{") {
 			whole = append(whole, t)
@@ -303,7 +303,7 @@ func setAt(in map[string]json.RawMessage, path []string, value json.RawMessage) 
 	inner := map[string]json.RawMessage{}
 	if raw, ok := in[name]; ok {
 		if json.Unmarshal(raw, &inner) != nil || inner == nil {
-			return usagef("%q is given as %s already, not as an object", name, v1.JSONKind(raw))
+			return usagef("%q is already %s, not an object", name, v1.JSONKind(raw))
 		}
 	}
 	if err := setAt(inner, path[1:], value); err != nil {

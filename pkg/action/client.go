@@ -245,7 +245,7 @@ func (c *Client) command() (mcpclients.Server, error) {
 			return e, err
 		}
 		if _, secret := store.Shown(dsn); secret {
-			return e, usagef("the address of the store holds a password, which would be written out: leave it out of the address, and give it by PGPASSWORD or ~/.pgpass")
+			return e, usagef("the store URL contains a password, which would be written to the file: remove it, and use PGPASSWORD or ~/.pgpass")
 		}
 		paths = append(paths, [2]string{"--store", dsn})
 	}

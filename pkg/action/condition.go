@@ -170,7 +170,7 @@ func degraded(it registry.Item, state *mcp.ServerState) v1.Condition {
 	c.Status, c.Reason, c.Message = v1.ConditionFalse, "AsExpected", "fully usable"
 	switch {
 	case it.Blocked != nil:
-		c.Status, c.Reason, c.Message = v1.ConditionTrue, "Blocked", "every call is refused: "+it.Blocked.Error()
+		c.Status, c.Reason, c.Message = v1.ConditionTrue, "Blocked", "all calls are refused: "+it.Blocked.Error()
 	case state != nil:
 		var broken []string
 		for _, t := range state.Tools {

@@ -20,7 +20,7 @@ import (
 // connectedSet is the set of the servers that were connected by hand. No apply prunes it.
 const connectedSet = "mcp-connect"
 
-const notServers = "servers are connected in the store, not in files"
+const notServers = "-f does not apply here: 'mcp connect' adds servers to the store"
 
 // ServerWords describe an MCP server as a person does: a command with arguments, or a URL.
 type ServerWords struct {

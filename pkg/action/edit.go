@@ -40,7 +40,7 @@ const maxEdited = 10 << 20
 // Run edits the objects one by one. Beside an error, it returns the results before it.
 func (e *Edit) Run(ctx context.Context) (all []Edited, err error) {
 	if len(e.Files) > 0 {
-		return nil, usagef("edit is for objects of the store: open the files of -f in an editor yourself")
+		return nil, usagef("-f does not apply to edit: open the files in an editor yourself")
 	}
 	err = e.withStore(ctx, false, func(s store.Store) error {
 		reg, err := namesOf(ctx, s)

@@ -52,7 +52,7 @@ func (l *Lock) Run(ctx context.Context) (*Locked, error) {
 	repaired := l.Update && len(l.Names) == 0 // the whole file is written again
 	if err != nil && (!fresh || l.Check) && !repaired {
 		if fresh {
-			return nil, usagef("there is no %s: make it with 'toolctl lock'", path)
+			return nil, usagef("there is no %s: create it with 'toolctl lock'", path)
 		}
 		return nil, v1.NewValidationError(v1.ManifestInvalid, "", []v1.Violation{{Message: err.Error(), Expected: "a lock file", Got: "something else"}})
 	}

@@ -60,15 +60,15 @@ func howWritten(err *v1.ValidationError, pairs map[string]json.RawMessage) strin
 		}
 		switch {
 		case text == "null":
-			return fmt.Sprintf("null is written -a %s:=null", key)
+			return fmt.Sprintf("for null, write -a %s:=null", key)
 		case strings.HasPrefix(v.Expected, "array"):
 			list := strings.Split(strings.Trim(text, "[]"), ",")
 			for i, item := range list {
 				list[i] = strconv.Quote(strings.TrimSpace(item))
 			}
-			return fmt.Sprintf("a list is written -a '%s:=[%s]'", key, clip.Words(strings.Join(list, ","), 80))
+			return fmt.Sprintf("for a list, write -a '%s:=[%s]'", key, clip.Words(strings.Join(list, ","), 80))
 		case strings.HasPrefix(v.Expected, "object"):
-			return fmt.Sprintf("an object is written -a '%s:={…}', or -a %s.NAME=VALUE", key, key)
+			return fmt.Sprintf("for an object, write -a '%s:={…}' or -a %s.NAME=VALUE", key, key)
 		}
 	}
 	return ""

@@ -45,7 +45,7 @@ func (r *Record) Run(ctx context.Context) (*Recorded, error) {
 	name := strings.TrimSuffix(filepath.Base(r.Scenario), filepath.Ext(r.Scenario))
 	if r.Scenario != "" {
 		if !v1.IsName(name) {
-			return done, usagef("--scenario %s: the name of the file becomes that of the scenario: expected lower-case letters, digits and '-'", r.Scenario)
+			return done, usagef("--scenario %s: the file name becomes the name of the scenario: use lower-case letters, digits and '-'", r.Scenario)
 		}
 		if _, err := os.Lstat(r.Scenario); err == nil {
 			return done, usagef("--scenario %s: the file exists already, and may have been edited: name another one", r.Scenario)

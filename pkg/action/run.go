@@ -88,7 +88,7 @@ func (r *Run) Run(ctx context.Context) (ran *Ran, err error) {
 		case r.Resume == "":
 			return r.play(ctx, w, o, ran)
 		case states == nil:
-			return usagef("runs wait in the store, not in files: name the store with --store")
+			return usagef("-f does not apply here: suspended runs are in the store; name it with --store")
 		}
 		w.ask(ctx) // its prompt, and so the tools it needs, are known only after the run is read
 		ran.Result, err = agent.Resume(ctx, w.Registry, r.Resume, o)

@@ -140,9 +140,9 @@ func (s *Serve) check(g *gateway.Options) error {
 	case s.AccessLog != "" && !slices.Contains(AccessLogs, s.AccessLog):
 		return usagef("--access-log %q: expected one of %s", s.AccessLog, strings.Join(AccessLogs, ", "))
 	case s.Replicas.KeyFile != "" && files:
-		return usagef("--replica-key-file needs a store that the replicas share: name it with --store")
+		return usagef("--replica-key-file needs a shared store: name it with --store")
 	case g.AuditRetention != 0 && files:
-		return usagef("--audit-retention needs a store, which has the audit: name it with --store")
+		return usagef("--audit-retention needs a store for the audit log: name it with --store")
 	case o.Issuer == "":
 	case len(o.Audiences) == 0:
 		return usagef("--oauth-issuer needs --oauth-audience: tokens for other servers must not be accepted; pass the audience (aud) of tokens for this server, such as https://tools.example.com/mcp")
@@ -290,7 +290,7 @@ func notListening(flag string, err error) error {
 	case errors.Is(err, server.ErrExposed):
 		return usagef("--%s: %w: add --token-file or --oauth-issuer, listen on 127.0.0.1, or pass --insecure to allow it", flag, at)
 	case errors.Is(err, syscall.EADDRINUSE):
-		return usagef("--%s: %w: end what listens there, or choose another port", flag, at)
+		return usagef("--%s: %w: stop the program that listens there, or choose another port", flag, at)
 	}
 	return usagef("--%s: %w: expected an address of this machine with a port, such as 127.0.0.1:8080", flag, at)
 }

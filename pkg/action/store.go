@@ -34,7 +34,7 @@ func (c *Config) OpenNamed(ctx context.Context, dsn string, create bool) (store.
 	s, err := backends.All().Open(ctx, dsn, store.Options{Create: create, MaxBytes: c.MaxStoreBytes, MaxConnections: c.MaxStoreConnections})
 	if errors.Is(err, fs.ErrNotExist) {
 		shown, _ := store.Shown(dsn)
-		return nil, &UsageError{noStoreError{fmt.Errorf("there is no store at %s: put manifests into it with 'toolctl apply -f PATH', or name files with -f", shown)}}
+		return nil, &UsageError{noStoreError{fmt.Errorf("there is no store at %s: apply manifests with 'toolctl apply -f PATH', or pass files with -f", shown)}}
 	}
 	return s, err
 }
@@ -64,7 +64,7 @@ const aboutStore = "this is about the store, not about files"
 
 func (c *Config) noFiles(text string) error {
 	if len(c.Files) > 0 {
-		return usagef("%s: leave out -f, and name the store with --store where it is not the usual one", text)
+		return usagef("%s: remove -f, and select a store with --store if it is not the default one", text)
 	}
 	return nil
 }

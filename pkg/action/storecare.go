@@ -90,7 +90,7 @@ func (c *CopyStore) Run(ctx context.Context) (r store.Report, err error) {
 		return r, &UsageError{err}
 	case errors.Is(err, store.ErrNotEmpty):
 		shown, _ := store.Shown(c.To)
-		return r, invalidf("store %q: %s: the target of a copy must be empty; name one that does not exist yet", shown, store.ErrNotEmpty)
+		return r, invalidf("store %q: %s: the target of a copy must be empty; name a store that does not exist yet", shown, store.ErrNotEmpty)
 	case err != nil:
 		return r, err
 	}
@@ -139,7 +139,7 @@ func (c *CompactStore) Run(ctx context.Context) (r Compacted, err error) {
 	err = c.roomy().withKept(ctx, aboutStore, func(s store.Store) error {
 		kept, ok := s.(store.Compacter)
 		if !ok {
-			return usagef("this kind of store is not kept on a disk")
+			return usagef("this kind of store is not on a disk")
 		}
 		if c.Retention > 0 {
 			p, err := s.PruneAudit(ctx, store.PruneOptions{Before: time.Now().Add(-c.Retention), By: c.By})

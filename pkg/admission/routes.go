@@ -150,7 +150,7 @@ func (t *admitted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		wait, err := t.rates.count(r.Context(), in.Caller)
 		if err != nil {
 			out.Header().Set("Retry-After", "1")
-			t.refuse(out, r, http.StatusServiceUnavailable, "requests cannot be counted for the rate limit: "+err.Error())
+			t.refuse(out, r, http.StatusServiceUnavailable, "requests cannot be counted toward the rate limit: "+err.Error())
 			return
 		}
 		if wait > 0 {

@@ -57,7 +57,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("the run is stopped: %d %s, at most %d are allowed", e.Got, e.What, e.Limit)
+	return fmt.Sprintf("the run was stopped: %d %s, and at most %d are allowed", e.Got, e.What, e.Limit)
 }
 
 // ResultErrorType is the type of the error in a result.

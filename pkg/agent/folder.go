@@ -55,7 +55,7 @@ func (f Folder) Save(_ context.Context, id string, state []byte) (err error) {
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if waiting, err := f.List(); err != nil || len(waiting) >= maxStates {
-			return errors.Join(err, fmt.Errorf("%d runs are pending in %s already: resume some, or delete their files", len(waiting), string(f)))
+			return errors.Join(err, fmt.Errorf("%d runs are already suspended in %s: resume some, or delete their files", len(waiting), string(f)))
 		}
 	}
 	tmp := path + "." + rand.Text()[:8]

@@ -243,7 +243,7 @@ func (l *loop) take(ctx context.Context, offer *offer, reply Reply) error {
 	if len(m.ToolCalls) == 0 {
 		switch reply.Stop {
 		case StopLength:
-			l.warn("the answer was cut off: the model reached its limit of tokens")
+			l.warn("the answer was cut off: the model reached its token limit")
 		case StopFilter:
 			l.warn("the answer was stopped by the provider's filter")
 		}

@@ -151,7 +151,7 @@ func (l *loop) candidates() ([]candidate, error) {
 		add(it)
 	}
 	if len(all) == 0 && len(l.spec.Tools) > 0 && l.opts.Only != nil {
-		l.warn("none of the tools that the prompt names is chosen: the model is offered none")
+		l.warn("none of the prompt's tools is selected: the model gets no tools")
 	}
 	return all, nil
 }

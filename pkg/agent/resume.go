@@ -174,7 +174,7 @@ func (l *loop) reloadPrompts(s *state) error {
 	hop := l.lastHop()
 	for i, sub := range s.Prompts {
 		if i < 0 || i >= len(hop.Calls) || sub == nil || l.depth > l.opts.MaxDepth {
-			return fmt.Errorf("run %s: its state is inconsistent", l.res.ID)
+			return fmt.Errorf("run %s: its saved state is inconsistent", l.res.ID)
 		}
 		p, err := promptOf(l.reg, sub)
 		if err != nil {
@@ -217,7 +217,7 @@ func (l *loop) repeat(ctx context.Context, hop *Hop) error {
 	}
 	asked := l.res.Messages[len(l.res.Messages)-1].ToolCalls
 	if len(asked) != len(hop.Calls) {
-		return fmt.Errorf("run %s: its state is inconsistent", l.res.ID)
+		return fmt.Errorf("run %s: its saved state is inconsistent", l.res.ID)
 	}
 	calls := l.understand(offer, asked, cutOff(hop.Stop))
 	var tools, prompts []*Call

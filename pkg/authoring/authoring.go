@@ -59,13 +59,13 @@ type Options struct {
 // Tools returns the tools, for gateway.Options.Objects.
 func Tools(o Options) []v1.Object {
 	return []v1.Object{
-		tool("validate", "Validate manifests", "Find every error and warning of manifests: syntax, fields, types, names, schemas, templates, and what objects say of each other. "+
+		tool("validate", "Validate manifests", "Find every error and warning in manifests: syntax, fields, types, names, schemas, templates, and references between objects. "+
 			"Call it with the text of each manifest that you write or change. Nothing is called or fetched.", o.validate),
 		tool("explain", "Explain a kind or field", "Print the documentation of a kind of manifest or of one of its fields: meaning, type, default, allowed values, an example, and the fields below it. "+
 			"Use it instead of guessing names of fields.", explain),
-		tool("lint", "Lint manifests", "Find what is valid but unwise in manifests: names and descriptions that mislead a model, schemas that providers refuse, tools that nothing guards. "+
+		tool("lint", "Lint manifests", "Find likely mistakes and risks in valid manifests: names and descriptions that mislead a model, schemas that providers refuse, tools without safeguards. "+
 			"Each finding has a fix. The manifests must be valid first.", o.lint),
-		tool("diff", "Compare manifests", "Say what a new text of manifests changes, field by field, and whether that breaks callers, with an example of a call that breaks. "+
+		tool("diff", "Compare manifests", "Show what a new text of manifests changes, field by field, and whether that breaks callers, with an example of a call that breaks. "+
 			"The other side is the file at path, or the text in before.", o.diff),
 		tool("test", "Run scenarios", "Run Scenario manifests against mocks and report what differs from the expectations. No tool is really called. "+
 			"It runs the scenarios of the text or path; if there are none, those of the whole folder, so that a changed Tool is tested by the scenarios on disk.", o.test),
@@ -181,7 +181,7 @@ func (r *read) valid(violations []v1.Violation) error {
 		return nil
 	}
 	shown := bad[:min(len(bad), most)]
-	return fmt.Errorf("the manifests have %s, to be corrected first; validate lists all of them%s", clip.Count(len(bad), "error"), strings.Join(shown, ""))
+	return fmt.Errorf("the manifests have %s: correct them first; validate lists all of them%s", clip.Count(len(bad), "error"), strings.Join(shown, ""))
 }
 
 func (o Options) validate(ctx context.Context, in struct {

@@ -63,7 +63,7 @@ func (c *Console) showPage(r *request, show func(*request) error) {
 	}
 	status, text := explained(err)
 	if status == http.StatusInternalServerError && r.Context().Err() == nil {
-		c.opts.Logger.ErrorContext(r.Context(), "the console cannot answer", slog.String("page", r.URL.Path), slog.Any("error", err))
+		c.opts.Logger.ErrorContext(r.Context(), "the console cannot respond", slog.String("page", r.URL.Path), slog.Any("error", err))
 	}
 	title := "Request failed"
 	if status == http.StatusNotFound {

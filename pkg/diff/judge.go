@@ -21,7 +21,7 @@ type rule struct {
 // shared are the rules of all kinds. The rule with the longest matching field applies.
 var shared = []rule{
 	{Neutral, "annotations mean nothing to a call", []string{"/metadata/annotations"}},
-	{Neutral, "selectors and policies choose by labels", []string{"/metadata/labels"}},
+	{Neutral, "selectors and policies match labels", []string{"/metadata/labels"}},
 	{Unknown, "another apiVersion has different rules for the manifest", []string{"/apiVersion"}},
 	{Unknown, "the content of a referenced file changed", []string{"/files"}},
 	{Unknown, "the manifest does not show what this changes", []string{""}},
@@ -51,7 +51,7 @@ func (j *judgement) judge(ctx context.Context) {
 			j.server(ctx, j.pair.Before.(*v1.MCPServer), o)
 		}
 	default:
-		j.add(Neutral, "", "a scenario is a test: nothing that is served changes", nil)
+		j.add(Neutral, "", "a scenario is a test: served tools do not change", nil)
 	}
 	switch {
 	case len(j.reasons) > 0:

@@ -91,7 +91,7 @@ func TestManifests(t *testing.T) {
 		{"shown", tool(schema + ", redact: [password]"), tool(schema), []string{"looser /spec/redact: password is no longer masked"}},
 		{"not offered", tool(schema), tool(schema + ", preference: {enabled: false}"), []string{"risky /spec/preference/enabled: no longer listed"}},
 		{"mock", tool(schema + ", mock_result: 1"), tool(schema + ", mock_result: 2"), []string{"unknown /spec/mock_result: mock"}},
-		{"address", tool(schema + ", http: {url: 'https://a.example'}"), tool(schema + ", http: {url: 'https://b.example', allow_private_network: true}"), []string{"looser /spec/http/allow_private_network: private", "unknown /spec/http/url: another address"}},
+		{"address", tool(schema + ", http: {url: 'https://a.example'}"), tool(schema + ", http: {url: 'https://b.example', allow_private_network: true}"), []string{"looser /spec/http/allow_private_network: private", "unknown /spec/http/url: different URL"}},
 		{"new tool", "", tool(schema), []string{"compatible : new"}},
 		{"gone tool", tool("input_schema: {type: object, properties: {n: {type: integer}}, required: [n]}"), "", []string{`breaking : deleted [{"n":0}]`}},
 
@@ -106,7 +106,7 @@ func TestManifests(t *testing.T) {
 		{"command", server("command: npx"), server("command: uvx"), []string{"unknown /spec/command: a different program"}},
 		{"environment", server("command: npx, env: {A: a}"), server("command: npx, env: {A: b}, env_passthrough: [HOME]"), []string{"looser /spec/env_passthrough: HOME", "unknown /spec/env/A: different environment variables"}},
 		{"filter", server("command: npx"), server("command: npx, tool_filter: {blocklist: ['write_*']}"), []string{"tighter /spec/tool_filter/blocklist: write_any"}},
-		{"url", server("url: 'https://a.example/mcp'"), server("url: 'https://b.example/mcp'"), []string{"unknown /spec/url: another address"}},
+		{"url", server("url: 'https://a.example/mcp'"), server("url: 'https://b.example/mcp'"), []string{"unknown /spec/url: different URL"}},
 		{"locked", server("command: npx"), server("command: npx, locked: true"), []string{"tighter /spec/locked: no longer"}},
 		{"unlocked", server("command: npx, locked: true"), server("command: npx"), []string{"looser /spec/locked: differ from toolctl.lock"}},
 		{"override", server("command: npx, overrides: {w: {input_schema: {type: object}}}"), server("command: npx, overrides: {w: {input_schema: {type: object, required: [a]}}}"), []string{`breaking /spec/overrides/w/input_schema/required: "a" is missing [{}]`}},

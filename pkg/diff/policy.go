@@ -38,7 +38,7 @@ func (j *judgement) policy(ctx context.Context, before, after *v1.ToolPolicy) {
 		j.add(Looser, at, "a model no longer has to call a tool", nil)
 	case len(j.reasons) > 0:
 	case before == nil || after == nil:
-		j.add(Unknown, "", "no call was found that the policy decides on", nil)
+		j.add(Unknown, "", "no call was found to which the policy applies", nil)
 	case policy.Same(&before.Spec, &after.Spec):
 		j.add(Compatible, at, "the rules are the same in another form", nil)
 	default:

@@ -21,7 +21,7 @@ var promptRules = []rule{
 	{Neutral, "models and people read the description", []string{"/spec/description"}},
 	{Unknown, otherModel, []string{"/spec/model", "/spec/provider", "/spec/parameters", "/spec/thinking", "/spec/thinking_budget"}},
 	{Unknown, "models receive results in another form", []string{"/spec/result_form"}},
-	{Unknown, "clients can read other files", []string{"/spec/resources"}},
+	{Unknown, "clients can read different files", []string{"/spec/resources"}},
 }
 
 func (j *judgement) prompt(ctx context.Context, before, after *v1.Prompt) {

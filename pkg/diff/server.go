@@ -11,7 +11,7 @@ import (
 
 const (
 	otherProgram = "toolctl starts a different program or passes different arguments: the tools may differ, as toolctl lock shows"
-	otherAddress = "calls go to another address: the tools may differ, as toolctl lock shows"
+	otherAddress = "calls go to a different URL: the tools may differ, as toolctl lock shows"
 )
 
 var serverRules = []rule{
@@ -53,7 +53,7 @@ func (j *judgement) server(ctx context.Context, before, after *v1.MCPServer) {
 		j.allows("/spec/locked", !b.Locked, !a.Locked, "tools that differ from toolctl.lock are called")
 	}
 	private := func(p *bool) bool { return p != nil && *p }
-	j.allows("/spec/allow_private_network", private(b.AllowPrivateNetwork), private(a.AllowPrivateNetwork), "the server may be at an address of a private network")
+	j.allows("/spec/allow_private_network", private(b.AllowPrivateNetwork), private(a.AllowPrivateNetwork), "the server may be in a private network")
 	names := maps.Clone(b.Overrides)
 	if names == nil {
 		names = map[string]v1.ToolOverride{}

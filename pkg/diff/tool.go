@@ -24,13 +24,13 @@ var toolRules = []rule{
 	{Neutral, "it is shown to people", []string{"/spec/client"}},
 	{Neutral, "the order in which tools are offered", []string{"/spec/preference"}},
 	{Unknown, "requests authenticate differently", []string{"/spec/http/auth"}},
-	{Unknown, "calls go to another address", []string{"/spec/http/url"}},
+	{Unknown, "calls go to a different URL", []string{"/spec/http/url"}},
 	{Unknown, otherExecution, []string{"/spec/http", "/spec/mode"}},
 	{Unknown, "calls go to another tool of a server", []string{"/spec/mcp"}},
 	{Unknown, "the mock returns a different result", []string{"/spec/mock_result", "/spec/mock_template", "/spec/mock_result_file", "/spec/mock_template_file", "/spec/mock_parts"}},
 	{Unknown, "results are cached for a different time", []string{"/spec/cache"}},
 	{Unknown, "a failed call affects prompt runs differently", []string{"/spec/on_error"}},
-	{Unknown, "clients can read other files", []string{"/spec/resources"}},
+	{Unknown, "clients can read different files", []string{"/spec/resources"}},
 }
 
 func (j *judgement) tool(ctx context.Context, before, after *v1.Tool) {
@@ -46,10 +46,10 @@ func (j *judgement) tool(ctx context.Context, before, after *v1.Tool) {
 		if j.first("/spec/http/timeout_ms") != "" {
 			j.shorter("/spec/http/timeout_ms", cmp.Or(b.TimeoutMS, before.Spec.TimeoutMS, v1.DefaultTimeoutMS), cmp.Or(a.TimeoutMS, after.Spec.TimeoutMS, v1.DefaultTimeoutMS))
 		}
-		j.allows("/spec/http/allow_private_network", b.AllowPrivateNetwork, a.AllowPrivateNetwork, "the tool may reach addresses of private networks")
+		j.allows("/spec/http/allow_private_network", b.AllowPrivateNetwork, a.AllowPrivateNetwork, "the tool may reach private networks")
 		j.masks("/spec/http/redact", b.Redact, a.Redact)
 	} else if b == nil && a != nil && a.AllowPrivateNetwork {
-		j.allows("/spec/http/allow_private_network", false, true, "the tool may reach addresses of private networks")
+		j.allows("/spec/http/allow_private_network", false, true, "the tool may reach private networks")
 	}
 	j.masks("/spec/redact", before.Spec.Redact, after.Spec.Redact)
 	if before.Offered() != after.Offered() {

@@ -85,7 +85,7 @@ func arguments(t *v1.Tool, uses []use) []v1.Violation {
 			switch {
 			case string(property) == "false", closed && !declared && !matched:
 				f := v1.Violation{Path: u.path, Expected: "an argument of input_schema", Got: name, Source: t.Field(u.path),
-					Message: fmt.Sprintf("no call can have the argument %q: input_schema does not allow it", name)}
+					Message: fmt.Sprintf("the argument %q is never set: input_schema does not allow it", name)}
 				if near := v1.Nearest(name, slices.Sorted(maps.Keys(properties))); near != "" && near != name {
 					f.Message += fmt.Sprintf("; did you mean %q?", near)
 				}

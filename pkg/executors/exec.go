@@ -41,7 +41,7 @@ type command struct {
 	log  *slog.Logger
 	host proc.Host
 
-	probe func() error // why there is no sandbox here; nil if there is one
+	probe func() error // why this system has no sandbox; nil if there is one
 	told  sync.Once    // for the warning that there is no sandbox
 	calls sync.WaitGroup
 }

@@ -96,7 +96,7 @@ func tlsConfig(t *v1.Tool, spec *v1.TLS, key connection) (*tls.Config, connectio
 			pool = x509.NewCertPool()
 		}
 		if !pool.AppendCertsFromPEM(ca) {
-			violation("ca_file", fmt.Sprintf("%q holds no certificate in PEM form", spec.CAFile))
+			violation("ca_file", fmt.Sprintf("%q contains no PEM certificate", spec.CAFile))
 		}
 		config.RootCAs = pool
 		key.ca = sha256.Sum256(ca)

@@ -123,7 +123,7 @@ func (c *httpCall) items(list *[]byte, room int) (n int, whole bool, err error) 
 		return 0, true, nil
 	}
 	if !json.Valid(body) {
-		return 0, false, errors.New("spec.http.paginate needs pages that are JSON, and this one is not valid JSON")
+		return 0, false, errors.New("spec.http.paginate needs JSON pages, but this page is not valid JSON")
 	}
 	field := "the body of a page"
 	if m := c.p.pages.items; m != nil {

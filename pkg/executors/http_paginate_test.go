@@ -104,7 +104,7 @@ func TestHTTPPaginate(t *testing.T) {
 		{"not a list", v1.HTTPPaginate{Style: "link"}, v1.HTTPSpec{}, "", always(`{"a":1}`), 1, "the body of a page is a JSON object: name its list in spec.http.paginate.items", false},
 		{"no list there", v1.HTTPPaginate{Style: "link", Items: "b"}, v1.HTTPSpec{}, "", always(`{"a":1}`), 1, "spec.http.paginate.items found nothing: if a page may lack the list, end the expression with || `[]`", false},
 		{"another kind there", v1.HTTPPaginate{Style: "link", Items: "a"}, v1.HTTPSpec{}, "", always(`{"a":1}`), 1, "spec.http.paginate.items found a JSON number: expected an array", false},
-		{"not JSON", v1.HTTPPaginate{Style: "link"}, v1.HTTPSpec{}, "", always(`<html>`), 1, "needs pages that are JSON", false},
+		{"not JSON", v1.HTTPPaginate{Style: "link"}, v1.HTTPSpec{}, "", always(`<html>`), 1, "needs JSON pages", false},
 		{"a cursor that is an object", v1.HTTPPaginate{Style: "cursor", Items: "a", Cursor: "c"}, v1.HTTPSpec{}, "", always(`{"a":[1],"c":{}}`), 1, "spec.http.paginate.cursor found a JSON object", false},
 		{"a long cursor", v1.HTTPPaginate{Style: "cursor", Items: "a", Cursor: "c"}, v1.HTTPSpec{}, "", always(`{"a":[1],"c":"` + strings.Repeat("x", maxNext+1) + `"}`), 1, "the limit is 8192", false},
 		{"too large together", v1.HTTPPaginate{Style: "page"}, v1.HTTPSpec{Response: &v1.HTTPResponse{MaxBytes: 10}}, "", page, 2, "page 2: the pages together are larger than 10 bytes (spec.http.response.max_bytes)", false},

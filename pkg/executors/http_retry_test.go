@@ -464,7 +464,7 @@ func TestHTTPTLS(t *testing.T) {
 		{"ca_file", "/", &v1.TLS{CAFile: "ca.pem"}, `{"proto":"HTTP/2.0","client":0}`, ""},
 		{"a client certificate", "/", &v1.TLS{CAFile: "ca.pem", CertFile: "cert.pem", KeyFile: "key.pem"}, `{"proto":"HTTP/2.0","client":1}`, ""},
 		{"a redirect to http", "/down", &v1.TLS{CAFile: "ca.pem"}, "", "a redirect from https to http://"},
-		{"no certificate in the file", "/", &v1.TLS{CAFile: "not.pem"}, "", `spec.http.tls.ca_file: "not.pem" holds no certificate in PEM form`},
+		{"no certificate in the file", "/", &v1.TLS{CAFile: "not.pem"}, "", `spec.http.tls.ca_file: "not.pem" contains no PEM certificate`},
 		{"a key that does not fit", "/", &v1.TLS{CertFile: "cert.pem", KeyFile: "ca.pem"}, "", `spec.http.tls.cert_file: "cert.pem" and "ca.pem" are not a certificate and its key`},
 	}
 	h := newTestHTTP(t, nil)

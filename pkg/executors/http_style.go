@@ -143,4 +143,4 @@ func isEmptyObject(raw json.RawMessage) bool {
 	return !ok && len(inside) == 0 || ok && string(bytes.TrimSpace(inside)) == "}"
 }
 
-var errEmptyInPath = errors.New("an empty value cannot stand in the path of a URL")
+var errEmptyInPath = errors.New("a path segment of the URL cannot be empty")

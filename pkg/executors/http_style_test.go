@@ -133,7 +133,7 @@ func TestHTTPOmitEmpty(t *testing.T) {
 	for _, args := range []string{`{}`, `{"id":""}`, `{"id":null,"a":"x"}`} {
 		_, err := newTestHTTP(t, nil).Execute(t.Context(), httpToolOf(func() v1.HTTPSpec { s := request("?a={{.a}}"); s.URL = "https://api.example.com" + s.URL; return s }()), json.RawMessage(args))
 		var invalid *v1.ValidationError
-		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "an empty value cannot stand in the path") || args != `{"id":""}` && invalid.Violations[0].Path != "/id" {
+		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "a path segment of the URL cannot be empty") || args != `{"id":""}` && invalid.Violations[0].Path != "/id" {
 			t.Errorf("%s: %v", args, err)
 		}
 	}

@@ -210,7 +210,7 @@ func TestHTTPRefusesBeforeSending(t *testing.T) {
 		{"an argument that climbs by slashes", v1.HTTPSpec{URL: "http://x/a/{{.p}}"}, nil, `{"p":"x/../../admin"}`, v1.ArgsInvalid, `leads to another path`},
 		{"an argument that climbs by backslashes", v1.HTTPSpec{URL: "http://x/a/{{.p}}"}, nil, `{"p":"..\\x"}`, v1.ArgsInvalid, `leads to another path`},
 		{"an argument that climbs in pieces", v1.HTTPSpec{URL: "http://x/a/.{{.p}}/b"}, nil, `{"p":"."}`, v1.ArgsInvalid, `leads to another path`},
-		{"an empty argument in the path", v1.HTTPSpec{URL: "http://x/users/{{.id}}", Method: "DELETE"}, nil, `{"id":""}`, v1.ArgsInvalid, "an empty value cannot stand in the path of a URL"},
+		{"an empty argument in the path", v1.HTTPSpec{URL: "http://x/users/{{.id}}", Method: "DELETE"}, nil, `{"id":""}`, v1.ArgsInvalid, "a path segment of the URL cannot be empty"},
 		{"a missing argument in the URL", v1.HTTPSpec{URL: "http://x/{{.city}}"}, nil, `{}`, v1.ArgsInvalid, `/city: spec.http.url: line 1: .city: argument "city" is missing`},
 		{"a null argument in the URL", v1.HTTPSpec{URL: "http://x/{{.city}}"}, nil, `{"city":null}`, v1.ArgsInvalid, `argument "city" is null`},
 		{"a missing argument in a header", v1.HTTPSpec{URL: "http://x/", Request: &v1.HTTPRequest{HeaderParams: map[string]string{"X-A": "{{.a}}"}}}, nil, `{}`, v1.ArgsInvalid, `/a: spec.http.request.header_params.X-A: line 1: .a: argument "a" is missing`},

@@ -105,7 +105,7 @@ func prepare(tool *v1.Tool) *mockAnswer {
 	file := func(path, name string) []byte {
 		data, ok := tool.Files[name]
 		if !ok {
-			violation(path, "a file that was loaded with the manifest", fmt.Sprintf("%q", name), fmt.Sprintf("the file %q was not loaded with the manifest", name))
+			violation(path, "a file that was loaded with the manifest", fmt.Sprintf("%q", name), fmt.Sprintf("the file %q was not found when the manifest was loaded", name))
 		}
 		return bytes.TrimPrefix(data, []byte("\ufeff"))
 	}

@@ -66,7 +66,7 @@ func mockPart(tool *v1.Tool, p v1.Part, at string) (v1.Part, *v1.Violation) {
 			data, ok := tool.Files[m.FilePath]
 			if !ok {
 				return p, &v1.Violation{Path: at + "/media/file_path", Expected: "a file that was loaded with the manifest", Got: fmt.Sprintf("%q", m.FilePath),
-					Message: fmt.Sprintf("the file %q was not loaded with the manifest", m.FilePath)}
+					Message: fmt.Sprintf("the file %q was not found when the manifest was loaded", m.FilePath)}
 			}
 			p.Data = base64.StdEncoding.EncodeToString(data)
 			p.MIMEType = cmp.Or(p.MIMEType, mediaTypes[strings.ToLower(path.Ext(m.FilePath))], sniff(data))

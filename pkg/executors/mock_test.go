@@ -214,14 +214,14 @@ func TestMockErrors(t *testing.T) {
 			name:  "template file that was not loaded",
 			spec:  v1.ToolSpec{MockTemplateFile: "absent.tmpl"},
 			phase: v1.PhaseExecute,
-			want:  `tool "demo": spec.mock_template_file: the file "absent.tmpl" was not loaded with the manifest`,
+			want:  `tool "demo": spec.mock_template_file: the file "absent.tmpl" was not found when the manifest was loaded`,
 			check: "/spec/mock_template_file",
 		},
 		{
 			name:  "result file that was not loaded",
 			spec:  v1.ToolSpec{MockResultFile: "absent.json"},
 			phase: v1.PhaseExecute,
-			want:  `tool "demo": spec.mock_result_file: the file "absent.json" was not loaded with the manifest`,
+			want:  `tool "demo": spec.mock_result_file: the file "absent.json" was not found when the manifest was loaded`,
 			check: "/spec/mock_result_file",
 		},
 		{
@@ -235,7 +235,7 @@ func TestMockErrors(t *testing.T) {
 			name:  "part file that was not loaded",
 			spec:  v1.ToolSpec{MockParts: []v1.Part{{Type: v1.PartText, Text: "t"}, {Type: v1.PartImage, Media: &v1.Media{FilePath: "absent.png"}}}},
 			phase: v1.PhaseExecute,
-			want:  `tool "demo": spec.mock_parts[1].media.file_path: the file "absent.png" was not loaded with the manifest`,
+			want:  `tool "demo": spec.mock_parts[1].media.file_path: the file "absent.png" was not found when the manifest was loaded`,
 			check: "/spec/mock_parts/1/media/file_path",
 		},
 		{
@@ -249,7 +249,7 @@ func TestMockErrors(t *testing.T) {
 			name:  "absent argument",
 			spec:  v1.ToolSpec{MockTemplate: "{\"a\":\n\"{{.city}}\"}"},
 			phase: v1.PhaseExecute,
-			want:  `tool "demo": mock_template: line 2: .city: argument "city" is missing: give it, or guard it with default or if`,
+			want:  `tool "demo": mock_template: line 2: .city: argument "city" is missing: pass it, or use default or if in the template`,
 		},
 		{
 			name:  "not JSON",

@@ -91,7 +91,7 @@ func (w *warnings) states(states []mcp.ServerState) {
 func (w *warnings) subset(c *catalog) {
 	page, err := c.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.Namespace, Selector: c.Selector})
 	if err == nil && c.Selector != "" && len(page.Items) == 0 {
-		const message = "no tool has the labels that were chosen"
+		const message = "no tool has the selected labels"
 		w.note(message, message+": "+c.Selector, "selector", c.Selector)
 	}
 	chosen := func(what, message string, wanted []string, has func(string) bool) {
@@ -101,7 +101,7 @@ func (w *warnings) subset(c *catalog) {
 			}
 		}
 	}
-	chosen("tools", "no tool has the name that was chosen", c.Tools, func(p string) bool {
+	chosen("tools", "no tool has the selected name", c.Tools, func(p string) bool {
 		return slices.ContainsFunc(page.Items, func(it registry.Item) bool { return v1.MatchTool(p, it.Tool().Metadata.Name) })
 	})
 	chosen("prompt", "no prompt that is ready has the name that was chosen", c.Prompts, c.hasPrompt)

@@ -52,7 +52,7 @@ func (g *Gateway) Prepare(ctx context.Context, call v1.Call) (v1.Call, error) {
 	g.find(within, call.Namespace, call.Tool)
 	left := time.Until(end)
 	if left <= 0 && ctx.Err() == nil {
-		return call, &v1.ExecutionError{Tool: call.Tool, Phase: v1.PhaseTimeout, Message: fmt.Sprintf("timed out after %s, before its MCP server said what it offers", clip.Duration(call.Timeout))}
+		return call, &v1.ExecutionError{Tool: call.Tool, Phase: v1.PhaseTimeout, Message: fmt.Sprintf("timed out after %s, before its MCP server listed its tools", clip.Duration(call.Timeout))}
 	}
 	call.Timeout = left
 	return call, ctx.Err()

@@ -43,9 +43,9 @@ func readLock(named string) (lock.File, error) {
 	}
 	f, err := lock.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("there is no %s here or above: make one with 'toolctl lock'", lock.Name)
+		err = fmt.Errorf("there is no %s in this folder or a parent: create one with 'toolctl lock'", lock.Name)
 		if named != "" {
-			err = fmt.Errorf("there is no %s: make it with 'toolctl lock --lock-file %s'", named, named)
+			err = fmt.Errorf("there is no %s: create it with 'toolctl lock --lock-file %s'", named, named)
 		}
 	}
 	return f, err

@@ -32,10 +32,10 @@ func (g *Gateway) measure() error {
 		return int64(n), err
 	})}}
 	if s, ok := g.opts.Store.(store.Sized); ok {
-		gauges = append(gauges, gauge{"toolctl.store.size", "By", "Bytes that the store takes.", seldom(time.Minute, s.Size)})
+		gauges = append(gauges, gauge{"toolctl.store.size", "By", "Size of the store in bytes.", seldom(time.Minute, s.Size)})
 	}
 	if g.opts.Store != nil {
-		gauges = append(gauges, gauge{"toolctl.audit.failing", "", "1 while the audit cannot be written, else 0.",
+		gauges = append(gauges, gauge{"toolctl.audit.failing", "", "1 while the audit log cannot be written, otherwise 0.",
 			func(context.Context) (int64, bool) { return number(g.reg.AuditError() != nil), true }})
 	}
 	return g.observe(gauges...)
@@ -45,7 +45,7 @@ func (g *Gateway) measure() error {
 func (g *Gateway) measureReplica(m *replica.Member) error {
 	return g.observe(
 		gauge{"toolctl.replica.lease", "", "1 while this replica holds its lease, else 0.", func(context.Context) (int64, bool) { return number(m.NotReady() == ""), true }},
-		gauge{"toolctl.replica.neighbours", "{replica}", "Other replicas that hold a lease.", func(context.Context) (int64, bool) { return int64(m.Neighbours()), true }},
+		gauge{"toolctl.replica.neighbours", "{replica}", "Other replicas with a lease.", func(context.Context) (int64, bool) { return int64(m.Neighbours()), true }},
 	)
 }
 
@@ -81,9 +81,9 @@ func (g *Gateway) measureAdmission() error {
 	}
 	meter := g.opts.MeterProvider.Meter(scope)
 	used, err := meter.Int64ObservableGauge("toolctl.admission.used", metric.WithDescription("What is in use of a limit on numbers at once."))
-	most, err2 := meter.Int64ObservableGauge("toolctl.admission.max", metric.WithDescription("How much of it there is."))
-	memory, err3 := meter.Int64ObservableGauge("toolctl.admission.memory", metric.WithUnit("By"), metric.WithDescription("What is in use of the memory budget."))
-	refused, err4 := meter.Int64ObservableCounter("toolctl.admission.refused", metric.WithUnit("{request}"), metric.WithDescription("Requests and calls that were refused, by the limit."))
+	most, err2 := meter.Int64ObservableGauge("toolctl.admission.max", metric.WithDescription("Value of the limit."))
+	memory, err3 := meter.Int64ObservableGauge("toolctl.admission.memory", metric.WithUnit("By"), metric.WithDescription("Used part of the memory budget."))
+	refused, err4 := meter.Int64ObservableCounter("toolctl.admission.refused", metric.WithUnit("{request}"), metric.WithDescription("Refused requests and calls, by limit."))
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (g *Gateway) measuredStore() (store.Store, error) {
 		return g.opts.Store, nil
 	}
 	took, err := g.opts.MeterProvider.Meter(scope).Float64Histogram("toolctl.store.operation.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of operations of the store."), metric.WithExplicitBucketBoundaries(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30))
+		metric.WithDescription("Duration of store operations."), metric.WithExplicitBucketBoundaries(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30))
 	return &measuredStore{g.opts.Store, took}, err
 }
 

@@ -98,9 +98,9 @@ func TestManifestsOfASharedStoreNeedPermission(t *testing.T) {
 	strict := func(g *gateway.Gateway) {
 		t.Helper()
 		called(g, "team-a", "plain", "1")
-		refused(g, "team-a", "runs", `spec.exec: namespace "team-a" may not run programs here: whoever runs toolctl permits it with --allow-exec=team-a`)
-		refused(g, "team-a", "leaks", `"TOOLCTL_STORE" is one of toolctl's own`)
-		refused(g, "team-a", "asks", `spec.mcp.server: mcpserver/crm: spec.command: namespace "team-a" may not start MCP servers here: whoever runs toolctl permits it with --allow-command=team-a`)
+		refused(g, "team-a", "runs", `spec.exec: namespace "team-a" may not run programs: allow it with --allow-exec=team-a`)
+		refused(g, "team-a", "leaks", `"TOOLCTL_STORE" belongs to toolctl`)
+		refused(g, "team-a", "asks", `spec.mcp.server: mcpserver/crm: spec.command: namespace "team-a" may not start MCP servers: allow it with --allow-command=team-a`)
 		if p, err := g.List(registry.Query{Kind: v1.KindMCPServer}); err != nil || len(p.Items) != 1 || !strings.Contains(p.Items[0].Reason(), "may not start MCP servers") {
 			t.Errorf("got %+v, %v", p, err)
 		}

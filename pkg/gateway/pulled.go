@@ -100,12 +100,12 @@ func (g *Gateway) measureSource() error {
 	}
 	meter := g.opts.MeterProvider.Meter(scope)
 	since, err := meter.Int64ObservableGauge("toolctl.source.commit.since", metric.WithUnit("s"),
-		metric.WithDescription("When the commit of the source that is served came into use, in seconds since 1970."))
+		metric.WithDescription("Time since which the commit of the source is served, in seconds since 1970."))
 	if err != nil {
 		return err
 	}
 	failed, err := meter.Int64ObservableGauge("toolctl.source.failed",
-		metric.WithDescription("1 when the source's newest commit is not served, or the source cannot be asked, else 0."))
+		metric.WithDescription("1 if the newest commit of the source is not served or the source is unreachable, otherwise 0."))
 	if err != nil {
 		return err
 	}

@@ -75,8 +75,8 @@ type keyWatch struct {
 
 func newKeyWatch(path string, log *slog.Logger) (*keyWatch, error) {
 	k := &keyWatch{fileWatch: fileWatch{
-		path: path, log: log, name: "the key file", kept: "the keys before it go on",
-		refused: "the key file of the replicas cannot be used: the keys before it go on",
+		path: path, log: log, name: "the key file", kept: "the previous keys stay in use",
+		refused: "the key file of the replicas cannot be used: the previous keys stay in use",
 	}}
 	k.load = func() (string, []any, error) {
 		next, err := seal.ReadFile(path)

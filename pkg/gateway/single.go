@@ -64,7 +64,7 @@ func (s *singles) Hold(ctx context.Context, server v1.Key, lost func()) (io.Read
 			}
 			gone := errors.Is(err, replica.ErrGone)
 			if gone && time.Since(began) > holdDead {
-				return nil, errors.New("the replica that ran it has ended: another one starts it within seconds, call again then")
+				return nil, errors.New("the replica that ran it has ended: another replica will start it within seconds; call again then")
 			}
 			if !gone && !errors.Is(err, replica.ErrMoved) {
 				s.log.Warn("the replica that runs an mcp server cannot be reached", "server", server.Name, "namespace", server.Namespace, "replica", owner, "error", err)

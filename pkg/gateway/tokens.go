@@ -19,8 +19,8 @@ type tokenWatch struct {
 
 func newTokenWatch(path string, log *slog.Logger) (*tokenWatch, error) {
 	t := &tokenWatch{fileWatch: fileWatch{
-		path: path, log: log, name: "the token file", kept: "the tokens before it are still accepted",
-		refused: "the token file cannot be used: the tokens before it are still accepted",
+		path: path, log: log, name: "the token file", kept: "the previous tokens are still accepted",
+		refused: "the token file cannot be used: the previous tokens are still accepted",
 	}}
 	t.load = func() (string, []any, error) {
 		next, err := ReadTokens(path)

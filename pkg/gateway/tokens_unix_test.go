@@ -23,7 +23,7 @@ func TestTokenFileThatOthersCanWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := gateway.ReadTokens(path)
-		if refused != (err != nil) || refused && !strings.Contains(err.Error(), "can be written by others: run: chmod go-w ") {
+		if refused != (err != nil) || refused && !strings.Contains(err.Error(), "other users can write the file: run: chmod go-w ") {
 			t.Errorf("mode %o: %v", mode, err)
 		}
 	}

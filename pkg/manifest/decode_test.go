@@ -123,7 +123,7 @@ func TestViolations(t *testing.T) {
 		{name: "no manifest", in: "a: b\n",
 			want: []string{`a.yaml:1:1: not a toolctl manifest: apiVersion and kind are missing; expected apiVersion toolctl.dev/v1 and one of the kinds Tool, Prompt, MCPServer, ToolPolicy, Scenario`}},
 		{name: "an OpenAPI document", in: "openapi: 3.1.0\ninfo: {}\n",
-			want: []string{`a.yaml:1:1: not a toolctl manifest, but an OpenAPI document: make manifests of it with 'toolctl import openapi a.yaml'`}},
+			want: []string{`a.yaml:1:1: not a toolctl manifest, but an OpenAPI document: generate manifests from it with 'toolctl import openapi a.yaml'`}},
 		{name: "a list", in: "- a\n",
 			want: []string{`a.yaml:1:1: not a toolctl manifest: expected an object with apiVersion and kind, got an array; expected apiVersion toolctl.dev/v1 and one of the kinds Tool, Prompt, MCPServer, ToolPolicy, Scenario`}},
 		{name: "items of a List", in: "apiVersion: v1\nkind: List\nitems: {}\n",
@@ -152,9 +152,9 @@ func TestViolations(t *testing.T) {
 		{name: "complex key", in: tool + "  input_schema: {[a]: b}\n",
 			want: []string{`a.yaml:7:18: spec.input_schema: a key must be text, got an array`}},
 		{name: "unknown tag", in: tool + okSchema + "  mock_result: !secret x\n",
-			want: []string{`a.yaml:8:16: spec.mock_result: the tag "!secret" is not read: expected none, or !!str, !!int, !!float, !!bool, !!null, !!map or !!seq`}},
+			want: []string{`a.yaml:8:16: spec.mock_result: the tag "!secret" is not supported: expected none, or !!str, !!int, !!float, !!bool, !!null, !!map or !!seq`}},
 		{name: "binary", in: tool + okSchema + "  mock_result: !!binary aGk=\n",
-			want: []string{`a.yaml:8:16: spec.mock_result: the tag "!!binary" is not read: expected none, or !!str, !!int, !!float, !!bool, !!null, !!map or !!seq`}},
+			want: []string{`a.yaml:8:16: spec.mock_result: the tag "!!binary" is not supported: expected none, or !!str, !!int, !!float, !!bool, !!null, !!map or !!seq`}},
 		{name: "tag that does not fit", in: tool + okSchema + "  mock_result: !!int five\n",
 			want: []string{`a.yaml:8:16: spec.mock_result: "five" cannot be read as !!int`}},
 		{name: "merge of text", in: tool + "  input_schema: {<<: x}\n",
@@ -210,7 +210,7 @@ func TestViolations(t *testing.T) {
 		{name: "PromptKit kind that is missing", in: "apiVersion: promptkit.altairalabs.ai/v1alpha1\nmetadata: {name: x}\n", want: []string{`a.yaml:1:1: kind: required field "kind" is missing`}},
 		{name: "PromptConfig without a name and a template", in: "apiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: PromptConfig\nspec: {description: x}\n", want: []string{`a.yaml:1:1: metadata.name: required field "name" is missing`, `a.yaml:3:1: spec.template: a prompt needs spec.template or spec.system_prompt`}},
 		{name: "PromptConfig with a field by our name and by PromptKit's", in: "apiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: PromptConfig\nmetadata: {name: x}\nspec:\n  system_template: theirs\n  system_prompt: ours\n",
-			want: []string{`a.yaml:6:3: warning: spec.system_prompt: PromptKit reads "system_template" and not "system_prompt": ignored`}},
+			want: []string{`a.yaml:6:3: warning: spec.system_prompt: PromptKit reads "system_template", not "system_prompt": ignored`}},
 		{name: "PromptKit tool that is an agent", in: "apiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: Tool\nmetadata: {name: x}\nspec: {description: d, input_schema: {type: object}, mode: a2a}\n",
 			want: []string{`a.yaml:4:60: warning: spec.mode: mode "a2a" asks another agent, which toolctl does not do: the tool loads, and a call of it fails`}},
 		{name: "PromptKit name that is none on the wire", in: "apiVersion: promptkit.altairalabs.ai/v1\nkind: PromptConfig\nmetadata: {name: AI Assistant}\nspec: {system_template: \"\"}\n",
@@ -342,7 +342,7 @@ func indent(doc string) string {
 
 func TestBounds(t *testing.T) {
 	_, violations := Decode("a.yaml", []byte(strings.Repeat("---\na: b\n", 4)), Options{MaxDocuments: 3})
-	if got := violationStrings(violations); len(got) != 4 || got[3] != "a.yaml:8:1: more than 3 documents in one file: the rest is not read" {
+	if got := violationStrings(violations); len(got) != 4 || got[3] != "a.yaml:8:1: more than 3 documents in one file: the rest is ignored" {
 		t.Errorf("documents: %q", got)
 	}
 	_, violations = Decode("a.yaml", []byte("a: b"), Options{MaxFileBytes: 3})

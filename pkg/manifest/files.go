@@ -48,7 +48,7 @@ func (f *folder) locate(dir, name string) (string, error) {
 	if f.shown == "" || wider == f.shown {
 		return "", errLeaves
 	}
-	return "", fmt.Errorf("%w; give the one that holds both, as in -f %s", errLeaves, wider)
+	return "", fmt.Errorf("%w; pass the folder that contains both, as in -f %s", errLeaves, wider)
 }
 
 // read returns the content of a file that a manifest names, and the file as it is

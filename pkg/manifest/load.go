@@ -331,7 +331,7 @@ func (l *loader) walk(ctx context.Context, root fs.FS, dir string) error {
 		return l.add(s, shown, filepath.Join(abs, filepath.FromSlash(p)))
 	})
 	if err == nil && !found && !l.opts.AllowEmpty {
-		err = fmt.Errorf("%s: the folder holds no manifest: expected *.yaml, *.yml, *.json, or *.md with front matter", dir)
+		err = fmt.Errorf("%s: the folder contains no manifest: expected *.yaml, *.yml, *.json, or *.md with front matter", dir)
 	}
 	return err
 }
@@ -475,7 +475,7 @@ func (l *loader) collect() *Set {
 	for _, link := range l.linked {
 		set.Skipped = append(set.Skipped, Skipped{File: link})
 		set.Violations = append(set.Violations, v1.Violation{Source: v1.Source{File: link}, Severity: v1.SeverityWarning, Expected: "a folder", Got: "a symlink",
-			Message: "a symlink to a folder elsewhere is not followed: name that folder with -f, or the link in " + ignoreFile})
+			Message: "a symbolic link to a folder elsewhere is not followed: pass that folder with -f, or add the link to " + ignoreFile})
 	}
 	data := map[string]bool{}    // files that manifests name as their data
 	patches := map[string]bool{} // files that a kustomization.yaml names as its patches

@@ -70,7 +70,7 @@ func TestLoadFolder(t *testing.T) {
 	}
 	wantViolations := []string{
 		`d/deploy.yaml:1:1: warning: not a toolctl manifest: skipped (apiVersion "apps/v1", kind "Deployment")`,
-		"d/linked: warning: a symlink to a folder elsewhere is not followed: name that folder with -f, or the link in .toolctlignore",
+		"d/linked: warning: a symbolic link to a folder elsewhere is not followed: pass that folder with -f, or add the link to .toolctlignore",
 		`d/list.json:1:1: warning: not a toolctl manifest: skipped (expected an object with apiVersion and kind, got an array)`,
 		`d/values.yaml:1:1: warning: not a toolctl manifest: skipped (apiVersion and kind are missing)`,
 	}
@@ -135,7 +135,7 @@ func TestLoadErrors(t *testing.T) {
 	}{
 		{name: "no path", want: "no path given: expected a file, a folder or - for stdin"},
 		{name: "missing", paths: []string{"none.yaml"}, want: "none.yaml: no such file or folder", is: fs.ErrNotExist},
-		{name: "folder without manifests", paths: []string{"empty"}, want: "empty: the folder holds no manifest: expected *.yaml, *.yml, *.json, or *.md with front matter"},
+		{name: "folder without manifests", paths: []string{"empty"}, want: "empty: the folder contains no manifest: expected *.yaml, *.yml, *.json, or *.md with front matter"},
 		{name: "folder of text", paths: []string{"text"}, want: "text: no manifest: expected *.yaml, *.yml, *.json, or *.md with front matter"},
 		{name: "no stdin", paths: []string{"-"}, want: "-: there is no stdin to read from"},
 		{name: "stdin twice", paths: []string{"-", "-"}, opts: Options{Stdin: strings.NewReader("")}, want: "-: stdin can be read only once"},
@@ -227,9 +227,9 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, field, want string }{
 		{"missing", "mock_result_file: no.json", `d/t.yaml:8:21: spec.mock_result_file: file "no.json" does not exist: expected it at d/no.json`},
-		{"leaves", "mock_result_file: ../outside.json", `d/t.yaml:8:21: spec.mock_result_file: file "../outside.json" leaves the folder that was given; give the one that holds both, as in -f .`},
+		{"leaves", "mock_result_file: ../outside.json", `d/t.yaml:8:21: spec.mock_result_file: file "../outside.json" leaves the folder that was given; pass the folder that contains both, as in -f .`},
 		{"leaves by a symlink", "mock_template_file: link.json", `d/t.yaml:8:23: spec.mock_template_file: file "link.json" leaves the folder that was given`},
-		{"leaves and comes back", "mock_template_file: ../d/bad.json", `d/t.yaml:8:23: spec.mock_template_file: file "../d/bad.json" leaves the folder that was given; give the one that holds both, as in -f .`},
+		{"leaves and comes back", "mock_template_file: ../d/bad.json", `d/t.yaml:8:23: spec.mock_template_file: file "../d/bad.json" leaves the folder that was given; pass the folder that contains both, as in -f .`},
 		{"absolute", "mock_template_file: " + abs, fmt.Sprintf(`d/t.yaml:8:23: spec.mock_template_file: file %q is absolute: expected a path relative to the manifest`, clip.Bytes(abs, maxShown))},
 		{"a folder", "mock_template_file: folder", `d/t.yaml:8:23: spec.mock_template_file: file "folder" is not a regular file`},
 		{"too large", "mock_template_file: big.bin", `d/t.yaml:8:23: spec.mock_template_file: file "big.bin" is larger than 4000 bytes`},
@@ -238,7 +238,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"duplicate key", "mock_result_file: keys.yaml", `d/keys.yaml:2:1: spec.mock_result_file: duplicate key "a": first on line 1, again on line 2`},
 		{"no value", "mock_result_file: none.yaml", `d/none.yaml:1:1: spec.mock_result_file: the file is empty: expected a JSON or YAML value`},
 		{"media", "mock_parts: [{type: image, media: {file_path: no.png}}]", `d/t.yaml:8:49: spec.mock_parts[0].media.file_path: file "no.png" does not exist: expected it at d/no.png`},
-		{"tls", `http: {url: "https://example.com", tls: {ca_file: ../ca.pem}}`, `d/t.yaml:8:53: spec.http.tls.ca_file: file "../ca.pem" leaves the folder that was given; give the one that holds both, as in -f .`},
+		{"tls", `http: {url: "https://example.com", tls: {ca_file: ../ca.pem}}`, `d/t.yaml:8:53: spec.http.tls.ca_file: file "../ca.pem" leaves the folder that was given; pass the folder that contains both, as in -f .`},
 		{"tls by a symlink", `http: {url: "https://example.com", tls: {ca_file: link.json}}`, `d/t.yaml:8:53: spec.http.tls.ca_file: file "link.json" leaves the folder that was given`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

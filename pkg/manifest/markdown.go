@@ -45,10 +45,10 @@ func (r *reader) markdown(data []byte) {
 	if path.Base(filepath.ToSlash(r.name)) == "SKILL.md" {
 		at := v1.Source{File: r.name, Line: 1, Column: 1}
 		if !r.named {
-			r.end(&v1.Violation{Source: at, Severity: v1.SeverityWarning, Message: "SKILL.md describes a skill of an agent and is not a Prompt: skipped; name the file itself to read it as one"})
+			r.end(&v1.Violation{Source: at, Severity: v1.SeverityWarning, Message: "SKILL.md describes an agent skill and is not a Prompt: skipped; pass the file itself to read it as one"})
 			return
 		}
-		r.end(&v1.Violation{Source: at, Severity: v1.SeverityWarning, Message: "SKILL.md describes a skill of an agent: read as a Prompt, because it was named"})
+		r.end(&v1.Violation{Source: at, Severity: v1.SeverityWarning, Message: "SKILL.md describes an agent skill: read as a Prompt, because it was passed directly"})
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if f := invalidUTF8(r.name, data); f != nil {

@@ -303,5 +303,5 @@ func (d *document) collectionTag(n *yaml.Node, want string) {
 }
 
 func (d *document) badTag(n *yaml.Node) {
-	d.error(n, v1.Violation{Expected: "a tag of the YAML core schema", Got: n.Tag, Message: fmt.Sprintf("the tag %q is not read: expected none, or !!str, !!int, !!float, !!bool, !!null, !!map or !!seq", n.Tag)})
+	d.error(n, v1.Violation{Expected: "a tag of the YAML core schema", Got: n.Tag, Message: fmt.Sprintf("the tag %q is not supported: expected none, or !!str, !!int, !!float, !!bool, !!null, !!map or !!seq", n.Tag)})
 }

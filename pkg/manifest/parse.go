@@ -68,14 +68,14 @@ func conflictMarker(data []byte) (first int) {
 
 func conflicted(file string, line int) *v1.Violation {
 	return &v1.Violation{Source: v1.Source{File: file, Line: line, Column: 1}, Expected: "a merged file", Got: "a conflict of a merge",
-		Message: "a conflict of a merge is not resolved: choose between what stands above and below =======, and remove the three lines of markers"}
+		Message: "unresolved merge conflict: keep the part above or below =======, and remove the three marker lines"}
 }
 
 func yamlDocuments(data []byte, yield func(*yaml.Node) bool) (err error) {
 	defer func() {
 		// The parser panics on some broken streams instead of returning an error.
 		if p := recover(); p != nil {
-			err = fmt.Errorf("yaml: the parser gave up: %v", p)
+			err = fmt.Errorf("yaml: the parser failed: %v", p)
 		}
 	}()
 	dec := yaml.NewDecoder(bytes.NewReader(data))

@@ -99,7 +99,7 @@ func (d *document) dropShadowed(n *yaml.Node, table *fieldTable) {
 		}
 		d.path = append(d.path, step{key: k.Value, index: -1})
 		d.violation(k, v1.Violation{Severity: v1.SeverityWarning, Expected: "one of " + k.Value + ", " + name, Got: "both",
-			Message: fmt.Sprintf("PromptKit reads %q and not %q: ignored", name, k.Value)})
+			Message: fmt.Sprintf("PromptKit reads %q, not %q: ignored", name, k.Value)})
 		d.path = d.path[:len(d.path)-1]
 	}
 	n.Content = kept

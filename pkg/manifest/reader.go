@@ -75,7 +75,7 @@ func (r *reader) endStream(data []byte, f *v1.Violation) {
 // document reads one document of a stream and reports whether to go on.
 func (r *reader) document(n *yaml.Node) bool {
 	if r.documents++; r.documents > r.opts.MaxDocuments {
-		r.end(&v1.Violation{Source: r.source(n), Expected: "fewer documents", Got: "more", Message: fmt.Sprintf("more than %d documents in one file: the rest is not read", r.opts.MaxDocuments)})
+		r.end(&v1.Violation{Source: r.source(n), Expected: "fewer documents", Got: "more", Message: fmt.Sprintf("more than %d documents in one file: the rest is ignored", r.opts.MaxDocuments)})
 		return false
 	}
 	r.anchors = map[*yaml.Node]int{}
@@ -134,7 +134,7 @@ func (r *reader) object(n *yaml.Node, inList bool) {
 	case kind == "" && ourKind(looseMember(n, "kind")) != "" && nearOurs(looseMember(n, "apiVersion")):
 		r.unknownKind(n, "", v1.Kinds())
 	case api == "" && kind == "" && isPromptPack(n):
-		r.stray(n, fmt.Sprintf("a PromptPack: 'toolctl import promptpack %s' makes manifests of it", r.name))
+		r.stray(n, fmt.Sprintf("a PromptPack: 'toolctl import promptpack %s' generates manifests from it", r.name))
 	case api == "" && kind == "" && isMockResponses(n):
 		r.stray(n, fmt.Sprintf("mock responses of PromptKit: 'toolctl test --mock-responses %s' reads them", r.name))
 	case api == "" && kind == "":
@@ -237,9 +237,9 @@ func looseMember(n *yaml.Node, name string) string {
 // wrongList refuses a List whose items would be passed over: they may be policies.
 func (r *reader) wrongList(n *yaml.Node, api string, inList bool) {
 	f := v1.Violation{Path: "/apiVersion", Source: r.source(n.Content[0]), Expected: "v1 or " + v1.APIVersion, Got: fmt.Sprintf("%q", clip.Bytes(api, maxShown)),
-		Message: fmt.Sprintf("a List of apiVersion %q is not read: write v1 or %s", clip.Bytes(api, maxShown), v1.APIVersion)}
+		Message: fmt.Sprintf("a List of apiVersion %q is not supported: write v1 or %s", clip.Bytes(api, maxShown), v1.APIVersion)}
 	if inList {
-		f.Path, f.Expected, f.Got, f.Message = "/kind", "an object", "a List", "a List in a List is not read: put its items into the outer one"
+		f.Path, f.Expected, f.Got, f.Message = "/kind", "an object", "a List", "a List in a List is not supported: put its items into the outer one"
 	}
 	r.closed(&f)
 	r.end(&f)
@@ -249,7 +249,7 @@ func (r *reader) wrongList(n *yaml.Node, api string, inList bool) {
 // else a warning, because a folder holds other things too.
 func (r *reader) stray(n *yaml.Node, what string) {
 	if from := importFrom(n); r.named && from == ImportOpenAPI {
-		r.skip(n, "", "not a toolctl manifest, but an OpenAPI document: make manifests of it with 'toolctl import openapi "+r.name+"'")
+		r.skip(n, "", "not a toolctl manifest, but an OpenAPI document: generate manifests from it with 'toolctl import openapi "+r.name+"'")
 		return
 	} else if r.named && from == ImportMCPConfig {
 		r.skip(n, "", "not a toolctl manifest, but the configuration of an MCP client: make manifests of it with 'toolctl import mcp-config "+r.name+"'")

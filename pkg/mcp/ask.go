@@ -90,7 +90,7 @@ func (s *session) answer(ctx context.Context, in incoming) (result json.RawMessa
 		return nil, askError(err)
 	}
 	if v1.JSONKind(answers[key]) != "object" {
-		return nil, &wire.Error{Code: jsonrpc.CodeInternalError, Message: "the client gave no answer"}
+		return nil, &wire.Error{Code: jsonrpc.CodeInternalError, Message: "the client did not answer"}
 	}
 	return answers[key], nil
 }

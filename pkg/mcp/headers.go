@@ -86,7 +86,7 @@ func markProblem(mark, kind any, others []ParamMark) string {
 	name, _ := mark.(string)
 	switch {
 	case name == "":
-		return "must be a text that is not empty"
+		return "must be a non-empty string"
 	case strings.ContainsFunc(name, func(r rune) bool { return !isTokenChar(r) }):
 		return fmt.Sprintf("is %q, which cannot be part of a header's name", clip.Bytes(name, 100))
 	case kind != "string" && kind != "integer" && kind != "boolean":

@@ -302,7 +302,7 @@ func (l *httpLink) follow(ctx context.Context, t *trip, resp *http.Response, kee
 		case at.last != before:
 			idle = 0
 		case idle > maxResumptions:
-			return nil, fmt.Errorf("the response ended %d times without the answer", idle)
+			return nil, fmt.Errorf("the response ended %d times without a result", idle)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -348,7 +348,7 @@ func (l *httpLink) endLate() {
 }
 
 // errEnded says that a stream ended without the answer.
-var errEnded = errors.New("the response ended without the answer")
+var errEnded = errors.New("the response ended without a result")
 
 // read reads the events of a stream up to the answer to x; for ever when x is nil.
 func (l *httpLink) read(e *events, x *exchange, at *place, tell func(context.Context, []byte) error) (*wire.Message, error) {

@@ -21,7 +21,7 @@ func TestModernStreamsAndTypes(t *testing.T) {
 		twice   bool     // the tool may be called twice
 		err     string
 	}{
-		"a stream that ends":               {[]string{"id: 1\ndata:\n\n"}, false, "ended without the answer"},
+		"a stream that ends":               {[]string{"id: 1\ndata:\n\n"}, false, "ended without a result"},
 		"a stream that ends, called again": {[]string{"id: 1\ndata:\n\n", "complete"}, true, ""},
 		"an unknown type":                  {[]string{"mystery"}, false, `unknown type (resultType): "mystery"`},
 		"input that cannot be read":        {[]string{`input_required","inputRequests":[1],"more":"`}, false, "asks for input that cannot be read"},

@@ -53,8 +53,8 @@ func (u *Upstreams) Relay(ctx context.Context, server v1.Key) (*Relay, error) {
 	return &Relay{up, s}, nil
 }
 
-// ErrElsewhere says that another process has the server.
-var ErrElsewhere = errors.New("another process has the server")
+// ErrElsewhere says that another process runs the server.
+var ErrElsewhere = errors.New("another process runs the server")
 
 // relaying is a relay while it is served.
 type relaying struct {
@@ -209,7 +209,7 @@ func (t *relaying) request(ctx context.Context, m wire.Message) (json.RawMessage
 	case "initialize":
 		return t.hello()
 	case "server/discover": // which would be another server's version: the relay speaks that of initialize
-		return nil, &wire.Error{Code: jsonrpc.CodeMethodNotFound, Message: "a relay begins with initialize"}
+		return nil, &wire.Error{Code: jsonrpc.CodeMethodNotFound, Message: "a relay must begin with initialize"}
 	case "ping", "logging/setLevel":
 		return json.RawMessage("{}"), nil
 	case "resources/subscribe", "resources/unsubscribe":

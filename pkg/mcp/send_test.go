@@ -165,9 +165,9 @@ func TestSendResumes(t *testing.T) {
 	}{
 		"once":              {[]string{"id: 1\nretry: 1\ndata:\n\n", "id: 2\ndata: A\n\n"}, "", "1"},
 		"twice":             {[]string{"id: 1\nretry: 1\ndata:\n\n", "id: 2\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n", "data: A\n\n"}, "", "1 2"},
-		"never":             {[]string{"id: 1\nretry: 1\ndata:\n\n", "", "", "", "", "", ""}, "without the answer", "1 1 1 1 1 1"},
+		"never":             {[]string{"id: 1\nretry: 1\ndata:\n\n", "", "", "", "", "", ""}, "without a result", "1 1 1 1 1 1"},
 		"not offered":       {[]string{"id: 1\nretry: 1\ndata:\n\n"}, "404 Not Found", "1"},
-		"without ids":       {[]string{"retry: 1\ndata:\n\n"}, "ended without the answer", ""},
+		"without ids":       {[]string{"retry: 1\ndata:\n\n"}, "ended without a result", ""},
 		"what is no answer": {[]string{"id: 1\ndata: nonsense\n\n"}, "not JSON-RPC", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestSendViolations(t *testing.T) {
 		code      int64
 	}{
 		{"cut", "", 0},
-		{"end", "the response ended without the answer", 0},
+		{"end", "the response ended without a result", 0},
 		{"refuse", "403 Forbidden", 0},
 		{"error", "bad", -32602},
 	} {

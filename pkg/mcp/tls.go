@@ -27,7 +27,7 @@ func (r *resolver) tls() *tls.Config {
 			pool = x509.NewCertPool()
 		}
 		if !pool.AppendCertsFromPEM(ca) {
-			r.violation("/spec/tls/ca_file", "a PEM file", "another", fmt.Sprintf("%q holds no certificate in PEM form", spec.CAFile))
+			r.violation("/spec/tls/ca_file", "a PEM file", "another", fmt.Sprintf("%q contains no PEM certificate", spec.CAFile))
 		}
 		config.RootCAs = pool
 	}

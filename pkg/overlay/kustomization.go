@@ -79,9 +79,9 @@ var others = []string{
 
 // instead names the replacement of a field that kustomize has deprecated, or that has another form here.
 var instead = map[string]string{
-	"bases":                 "write the folders into resources",
-	"patchesStrategicMerge": "write them into patches, each as path",
-	"patchesJson6902":       "write them into patches, each with its target",
+	"bases":                 "list the folders in resources",
+	"patchesStrategicMerge": "list them in patches, each with path",
+	"patchesJson6902":       "list them in patches, each with its target",
 	"vars":                  "use replacements",
 	"secretGenerator":       "secrets are environment variables, ${NAME}",
 }

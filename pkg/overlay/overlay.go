@@ -174,13 +174,13 @@ func (b *builder) folder(dir string, from v1.Source) []*object {
 		b.fail(from, "%s: %v", dir, regular.Reason(err))
 		return nil
 	case slices.Contains(b.open, abs):
-		b.fail(from, "%s is being built already: a folder cannot be built from itself", dir)
+		b.fail(from, "%s includes itself: a folder cannot be built from itself", dir)
 		return nil
 	case len(b.open) >= maxDepth:
 		b.fail(from, "%s: more than %d levels of folders", dir, maxDepth)
 		return nil
 	case b.root != "" && !within(b.root, abs):
-		b.fail(from, "%s leaves %s: nothing outside it is read", dir, b.root)
+		b.fail(from, "%s is outside %s: only files inside it are read", dir, b.root)
 		return nil
 	}
 	name, err := findFile(dir)
@@ -235,7 +235,7 @@ func (l *layer) read(name string, from v1.Source) ([]byte, bool) {
 	}
 	clean := path.Clean(filepath.ToSlash(name))
 	if !fs.ValidPath(clean) {
-		l.fail(from, "%s leaves the folder: a file is in its folder or below it, a folder may be anywhere", name)
+		l.fail(from, "%s is outside the folder: files must be in the folder or below it; folders may be anywhere", name)
 		return nil, false
 	}
 	data, err := regular.ReadFS(l.fs, clean, maxFileBytes)
@@ -269,7 +269,7 @@ func (l *layer) build() []*object {
 // resource adds a file, or what another folder builds to.
 func (l *layer) resource(r string, from v1.Source) {
 	if strings.Contains(r, "://") || strings.HasPrefix(r, "git@") || strings.Contains(r, "?ref=") {
-		l.fail(from, "resources: %q is fetched from elsewhere, and nothing is: clone it and name the folder", r)
+		l.fail(from, "resources: %q is remote, and nothing is fetched: clone it and name the folder", r)
 		return
 	}
 	if filepath.IsAbs(r) || r == "" {

@@ -40,7 +40,7 @@ func (r *Rules) Check(o v1.Object) (bad []v1.Violation) {
 		if !permits(namespaces, h.Namespace()) {
 			bad = append(bad, v1.Violation{
 				Path: path, Source: h.Field(path), Expected: "a permission", Got: "none", Forbidden: true,
-				Message: fmt.Sprintf("namespace %q may not %s here: whoever runs toolctl permits it with --%s=%s", h.Namespace(), what, flag, h.Namespace()),
+				Message: fmt.Sprintf("namespace %q may not %s: allow it with --%s=%s", h.Namespace(), what, flag, h.Namespace()),
 			})
 		}
 	}

@@ -87,5 +87,5 @@ func ExampleRules_Check() {
 	for _, v := range rules.Check(t) {
 		fmt.Println(v.Message)
 	}
-	// Output: namespace "team-a" may not run programs here: whoever runs toolctl permits it with --allow-exec=team-a
+	// Output: namespace "team-a" may not run programs: allow it with --allow-exec=team-a
 }

@@ -17,7 +17,7 @@ type StaleError struct {
 }
 
 func (e *StaleError) Error() string {
-	return "the plan is out of date, and nothing was applied:\n  " + strings.Join(e.Conflicts, "\n  ") + "\nmake a new one with 'toolctl diff -o plan'"
+	return "the plan is out of date, and nothing was applied:\n  " + strings.Join(e.Conflicts, "\n  ") + "\ncreate a new one with 'toolctl diff -o plan'"
 }
 
 // Others selects how the apply treats objects of other sets.
@@ -54,7 +54,7 @@ func (p *Plan) Apply(ctx context.Context, st store.Store, objects []v1.Object, o
 		o := given[key]
 		if s.Action == store.Pruned {
 			if prune[key] = true; o != nil {
-				note(key, "the plan prunes it, and the files have it again")
+				note(key, "the plan prunes it, but the files contain it again")
 			}
 			continue
 		}

@@ -44,5 +44,5 @@ func ExamplePlan() {
 	// Output:
 	// the plan is out of date, and nothing was applied:
 	//   Tool default/get-weather: the plan creates it, and the store has it at resourceVersion 1
-	// make a new one with 'toolctl diff -o plan'
+	// create a new one with 'toolctl diff -o plan'
 }

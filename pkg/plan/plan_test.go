@@ -134,7 +134,7 @@ func TestApplyRefusesWhatChanged(t *testing.T) {
 		{"the manifest", nil, []v1.Object{storetest.Tool("a", "3"), storetest.Tool("same", "1"), storetest.Tool("new", "1")},
 			"Tool default/a: its manifest at tools/a.yaml:1:1 has changed since"},
 		{"no manifest", nil, []v1.Object{storetest.Tool("a", "2"), storetest.Tool("same", "1")}, "Tool default/new: it is no longer in the files"},
-		{"a manifest again", nil, append(wanted(), storetest.Tool("b", "1")), "Tool default/b: the plan prunes it, and the files have it again"},
+		{"a manifest again", nil, append(wanted(), storetest.Tool("b", "1")), "Tool default/b: the plan prunes it, but the files contain it again"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			st := filled(t)

@@ -99,7 +99,7 @@ func (a *Admission) Release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if err := a.counters.Release(ctx, reserved); err != nil {
-		return fmt.Errorf("give back the reserved policy counts: %w", err)
+		return fmt.Errorf("release the reserved policy counts: %w", err)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (c *Chain) Admit(ctx context.Context, store Counters, req Request) (Admissi
 
 // uncounted returns the refusal of a call that could not be counted.
 func (c *Chain) uncounted(err error) error {
-	return &v1.ExecutionError{Tool: c.tool.Name, Phase: v1.PhaseConnect, Message: "refused, because its policies could not count the call: " + err.Error(), Cause: err}
+	return &v1.ExecutionError{Tool: c.tool.Name, Phase: v1.PhaseConnect, Message: "refused, because the call could not be counted: " + err.Error(), Cause: err}
 }
 
 // budgets returns the budgets of policies that enforce their counts. at has the index of each rule's

@@ -190,7 +190,7 @@ func TestRelease(t *testing.T) {
 		t.Error("a second Release gave back what another call holds")
 	}
 	again.counters = failing{}
-	if err := again.Release(t.Context()); !errors.Is(err, errCounters) || err.Error() != "give back the reserved policy counts: disk is full" {
+	if err := again.Release(t.Context()); !errors.Is(err, errCounters) || err.Error() != "release the reserved policy counts: disk is full" {
 		t.Errorf("Release with failing counters: %v", err)
 	}
 }
@@ -221,7 +221,7 @@ func TestFailingCountersRefuse(t *testing.T) {
 	counted := named("p", v1.ToolPolicySpec{MaxTotalToolCalls: n(1)})
 	audited := named("p", v1.ToolPolicySpec{MaxTotalToolCalls: n(1), Mode: v1.PolicyAudit})
 	blocked := named("p", v1.ToolPolicySpec{MaxToolCallsPerTurn: n(1), Blocklist: []string{"get"}})
-	const prefix = `tool "get": refused, because its policies could not count the call: `
+	const prefix = `tool "get": refused, because the call could not be counted: `
 	tests := []struct {
 		name     string
 		policy   *v1.ToolPolicy

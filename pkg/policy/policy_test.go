@@ -111,16 +111,16 @@ func TestMatch(t *testing.T) {
 		},
 		{
 			name: "missing label", match: &v1.Match{Labels: map[string]string{"team": "pay"}}, tool: tool("x"),
-			mismatch: `match.labels wants team: "pay"; the tool has no such label`,
+			mismatch: `match.labels requires team: "pay"; the tool does not have this label`,
 		},
 		{
 			name: "other label", match: &v1.Match{Labels: map[string]string{"team": "pay"}},
 			tool:     Subject{Namespace: "default", Name: "x", Labels: map[string]string{"team": "ops"}},
-			mismatch: `match.labels wants team: "pay"; the tool has "ops"`,
+			mismatch: `match.labels requires team: "pay"; the tool has "ops"`,
 		},
 		{
 			name: "name fits and label does not", match: &v1.Match{Tools: []string{"*"}, Labels: map[string]string{"team": "pay"}},
-			tool: tool("x"), mismatch: `match.labels wants team: "pay"; the tool has no such label`,
+			tool: tool("x"), mismatch: `match.labels requires team: "pay"; the tool does not have this label`,
 		},
 	}
 	for _, tt := range tests {

@@ -172,9 +172,9 @@ func (p *policy) mismatch(t Subject) string {
 		want := p.match.Labels[k]
 		switch got, ok := t.Labels[k]; {
 		case !ok:
-			return fmt.Sprintf("match.labels wants %s: %q; the tool has no such label", k, want)
+			return fmt.Sprintf("match.labels requires %s: %q; the tool does not have this label", k, want)
 		case got != want:
-			return fmt.Sprintf("match.labels wants %s: %q; the tool has %q", k, want, got)
+			return fmt.Sprintf("match.labels requires %s: %q; the tool has %q", k, want, got)
 		}
 	}
 	return ""

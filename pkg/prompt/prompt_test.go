@@ -54,7 +54,7 @@ func TestRender(t *testing.T) {
 			name:    "nothing is ever <no value>",
 			spec:    v1.PromptSpec{Template: "a\n{{.a.b}}"},
 			vars:    `{"a":{}}`,
-			wantErr: []string{`: spec.template: line 2: .a.b: the value is missing: give it, or guard it with default or if`},
+			wantErr: []string{`: spec.template: line 2: .a.b: the value is missing: pass it, or use default or if in the template`},
 		},
 		{
 			name: "the default of an argument goes before that of the schema",
@@ -101,7 +101,7 @@ func TestRender(t *testing.T) {
 		{
 			name:    "no value for an input that is no object",
 			spec:    v1.PromptSpec{Template: "{{.}}", Input: raw(`{"type":["string","array"]}`)},
-			wantErr: []string{`: the prompt takes a string or an array: give one`},
+			wantErr: []string{`: the prompt needs a string or an array: pass one`},
 		},
 		{
 			name:    "a field of a string",

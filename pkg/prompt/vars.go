@@ -145,7 +145,7 @@ func (p *Prompt) variables(raw json.RawMessage) (any, []v1.Violation) {
 		raw = json.RawMessage("{}")
 	}
 	if len(raw) == 0 {
-		return nil, []v1.Violation{{Expected: oneOf(p.in.types), Got: "nothing", Message: fmt.Sprintf("the prompt takes %s: give one", oneOf(p.in.types))}}
+		return nil, []v1.Violation{{Expected: oneOf(p.in.types), Got: "nothing", Message: fmt.Sprintf("the prompt needs %s: pass one", oneOf(p.in.types))}}
 	}
 	doc, err := validate.Decode(raw)
 	if err != nil {

@@ -195,7 +195,7 @@ func unmaskValue(edited, own any, has bool, path string, rules []string) (any, e
 			return edited, nil
 		}
 		if !has {
-			return nil, fmt.Errorf("%s: %s stands for a value that the call does not have", path, redact.Mask)
+			return nil, fmt.Errorf("%s: %s refers to a value that the call does not have", path, redact.Mask)
 		}
 		return own, nil
 	case map[string]any:

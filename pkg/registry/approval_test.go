@@ -177,7 +177,7 @@ func TestApproval(t *testing.T) {
 		}, ran: `{"city":"Oslo","days":4}`},
 		{name: "a mask of nothing", edit: func(t *v1.Tool) { t.Spec.Redact = []string{"days"} }, steps: []step{
 			{call: pay("s", "Oslo"), want: isPending},
-			{decide: &v1.Decision{Approved: true, Args: json.RawMessage(`{"city":"Rome","days":"[REDACTED]"}`)}, call: pay("s", "Oslo"), want: `failed allow require_approval: tool "pay": invalid arguments: edited arguments: /days: [REDACTED] stands for a value that the call does not have`},
+			{decide: &v1.Decision{Approved: true, Args: json.RawMessage(`{"city":"Rome","days":"[REDACTED]"}`)}, call: pay("s", "Oslo"), want: `failed allow require_approval: tool "pay": invalid arguments: edited arguments: /days: [REDACTED] refers to a value that the call does not have`},
 		}},
 		{name: "a mask where nothing is masked", steps: []step{
 			{call: pay("s", "Oslo"), want: isPending},

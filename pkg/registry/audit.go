@@ -204,7 +204,7 @@ func (r *Registry) intend(ctx context.Context, c *call) error {
 		return nil
 	}
 	c.unaudited = true
-	return &v1.ExecutionError{Tool: c.line.Tool, Phase: v1.PhaseConnect, Message: "refused, because the audit cannot be written: " + err.Error(), Cause: err}
+	return &v1.ExecutionError{Tool: c.line.Tool, Phase: v1.PhaseConnect, Message: "refused, because the audit log cannot be written: " + err.Error(), Cause: err}
 }
 
 // outcome writes the line of a call that is over.

@@ -96,7 +96,7 @@ func TestAuditIntent(t *testing.T) {
 			log.fail(full)
 			err := call("2")
 			var failed *v1.ExecutionError
-			if !tc.bestEffort && (!errors.As(err, &failed) || failed.Phase != v1.PhaseConnect || !errors.Is(err, full) || !strings.Contains(err.Error(), "refused, because the audit cannot be written")) {
+			if !tc.bestEffort && (!errors.As(err, &failed) || failed.Phase != v1.PhaseConnect || !errors.Is(err, full) || !strings.Contains(err.Error(), "refused, because the audit log cannot be written")) {
 				t.Errorf("a call without an audit: %v", err)
 			}
 			if tc.bestEffort && err != nil {

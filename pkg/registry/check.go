@@ -169,7 +169,7 @@ func (t *tool) staticViolations() []v1.Violation {
 	}
 	bad = under(t.spec.Head(), "/spec/mock_result", bad)
 	for i := range bad {
-		bad[i].Message = "the mock result breaks output_schema: " + bad[i].Message
+		bad[i].Message = "the mock result violates output_schema: " + bad[i].Message
 		if mode == v1.Warn {
 			bad[i].Severity = v1.SeverityWarning
 		}

@@ -154,7 +154,7 @@ func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 	}
 	if h := t.spec.Spec.Hints; c.Repair == v1.RepairClosed && h != nil && h.Destructive != nil && *h.Destructive {
 		return v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, []v1.Violation{{
-			Expected: "all of the arguments", Got: "arguments that were cut off", Message: "the arguments were cut off: a destructive tool is not called with what is left of them; give all of them",
+			Expected: "all of the arguments", Got: "arguments that were cut off", Message: "the arguments were cut off, and a destructive tool is not called with incomplete arguments: send all of them",
 		}})
 	}
 	mode := v.ArgsMode()
@@ -242,7 +242,7 @@ func (r *Registry) work(ctx context.Context, c *call) {
 
 func (c *call) release(ctx context.Context) {
 	if err := c.admit.Release(context.WithoutCancel(ctx)); err != nil {
-		c.reg.opts.Logger.ErrorContext(ctx, "give back what a call reserved", slog.String("tool", c.tool.spec.Metadata.Name), slog.Any("error", err))
+		c.reg.opts.Logger.ErrorContext(ctx, "release the counts of a call", slog.String("tool", c.tool.spec.Metadata.Name), slog.Any("error", err))
 	}
 }
 

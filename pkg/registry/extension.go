@@ -128,7 +128,7 @@ func (r *Registry) checkFields(h *v1.Header, kind, path string, fields v1.Extens
 		at := v1.Pointer(path, name)
 		i := slices.IndexFunc(r.extensions, func(e extension) bool { return e.Kind == kind && e.Name == name && e.schema != nil })
 		if i < 0 {
-			fs = append(fs, v1.Violation{Path: at, Expected: "a known field", Got: fmt.Sprintf("%q", name), Message: fmt.Sprintf("unknown field %q: no executor or rule of this program has it", name), Source: h.Field(at)})
+			fs = append(fs, v1.Violation{Path: at, Expected: "a known field", Got: fmt.Sprintf("%q", name), Message: fmt.Sprintf("unknown field %q: this program has no such executor or rule", name), Source: h.Field(at)})
 			continue
 		}
 		bad, err := r.extensions[i].schema.ValidateJSON(fields[name])

@@ -33,7 +33,7 @@ func (r *Registry) ReplaceGroup(group string, tools ...v1.Object) error {
 	for _, t := range tools {
 		key := t.Head().Key()
 		if key.Kind != v1.KindTool {
-			return fmt.Errorf("registry: %s is not a tool: a group has tools only", key)
+			return fmt.Errorf("registry: %s is not a tool: a group can contain only tools", key)
 		}
 		if taken[key] {
 			return fmt.Errorf("registry: %s is registered already, outside group %q or twice within it", key, group)

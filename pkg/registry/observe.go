@@ -57,8 +57,8 @@ func newObserver(t trace.TracerProvider, m metric.MeterProvider) (*observer, err
 	o.duration, errs[0] = meter.Float64Histogram("toolctl.call.duration", metric.WithUnit("s"), metric.WithDescription("Duration of calls, from the lookup to the audit."),
 		metric.WithExplicitBucketBoundaries(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
 	o.running, errs[1] = meter.Int64UpDownCounter("toolctl.calls.active", metric.WithUnit("{call}"), metric.WithDescription("Calls that are under way."))
-	o.refused, errs[2] = meter.Int64Counter("toolctl.policy.refusals", metric.WithUnit("{call}"), metric.WithDescription("Calls that a policy refused."))
-	o.missing, errs[3] = meter.Int64Counter("toolctl.audit.missing", metric.WithUnit("{line}"), metric.WithDescription("Lines of the audit that could not be written."))
+	o.refused, errs[2] = meter.Int64Counter("toolctl.policy.refusals", metric.WithUnit("{call}"), metric.WithDescription("Calls refused by a policy."))
+	o.missing, errs[3] = meter.Int64Counter("toolctl.audit.missing", metric.WithUnit("{line}"), metric.WithDescription("Audit records that could not be written."))
 	o.late, errs[4] = meter.Int64Counter("toolctl.audit.late", metric.WithUnit("{line}"), metric.WithDescription("Outcomes of calls that were written late, once the audit could be written again."))
 	o.waiting, errs[5] = meter.Int64UpDownCounter("toolctl.audit.waiting", metric.WithUnit("{line}"), metric.WithDescription("Outcomes of calls that wait until the audit can be written."))
 	for _, count := range []interface {

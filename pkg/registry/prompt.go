@@ -25,7 +25,7 @@ func (r *Registry) AdmitPrompt(ctx context.Context, call v1.Call) (policy.Admiss
 	if err := a.Release(ctx); err != nil {
 		return a, err
 	}
-	return a, a.Approval.Refusal("a prompt that is called like a tool cannot wait for approval: let the rule name the tools that it calls")
+	return a, a.Approval.Refusal("a prompt that is called as a tool cannot wait for approval: name the tools that it calls in the rule instead")
 }
 
 // promptSubject is a prompt as the policies see it when it is called.

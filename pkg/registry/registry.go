@@ -180,7 +180,7 @@ func (r *Registry) Close() error {
 	var errs []error
 	if n, _ := r.LateAudit(); n > 0 {
 		if err := r.RetryAudit(context.Background()); err != nil {
-			errs = append(errs, fmt.Errorf("the audit does not get the outcomes of %s: %w", clip.Count(n, "call"), err))
+			errs = append(errs, fmt.Errorf("the outcomes of %s cannot be written to the audit log: %w", clip.Count(n, "call"), err))
 		}
 	}
 	for _, e := range r.opts.Executors {

@@ -269,7 +269,7 @@ func TestPromptKitViolationsAreWarnings(t *testing.T) {
 	want := []string{
 		`warning: spec.mode: mode live needs spec.http`,
 		`warning: spec.mode: no executor for mode "my-executor"`,
-		`warning: spec.mock_result: the mock result breaks output_schema: expected string, got object with 1 property`,
+		`warning: spec.mock_result: the mock result violates output_schema: expected string, got object with 1 property`,
 		`spec.output_schema.type: expected array or one of "array", "boolean", "integer", "null", "number", "object", "string", got string "strin"; did you mean "string"?`,
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -96,7 +96,7 @@ func forwardable(name string) bool {
 // Errors of [Member.Accept].
 var (
 	// ErrCredential says that a request was not forwarded by a replica with these keys, now.
-	ErrCredential = errors.New("the credential was not made with the key of this replica, is for another request, was used already, or has expired")
+	ErrCredential = errors.New("the credential was sealed with a different key, is for another request, was already used, or has expired")
 	// ErrLate says that a request came so long after it was sent that its credential has expired: one of the two
 	// replicas stood still. It was not carried out.
 	ErrLate = errors.New("the replica received the request more than 10 seconds after it was sent, because one of the two stood still, and did not carry it out: send it again")

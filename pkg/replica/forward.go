@@ -24,7 +24,7 @@ var (
 	ErrAway = errors.New("the replica cannot be reached")
 	// ErrLost says that a replica may have got a request whose answer did not come: whether it was carried
 	// out is not known. The error has one of the others too.
-	ErrLost = errors.New("the answer is lost")
+	ErrLost = errors.New("the response was lost")
 )
 
 const (

@@ -174,7 +174,7 @@ func (m *Member) Leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := m.opts.Leases.ReturnLeases(ctx, m.id); err != nil {
-		m.opts.Logger.Warn("the lease was not given back; it ends by itself", "replica", m.id, "error", err)
+		m.opts.Logger.Warn("the lease was not released; it will expire", "replica", m.id, "error", err)
 	}
 	m.http.CloseIdleConnections()
 }
@@ -244,7 +244,7 @@ func (m *Member) read(all []store.Lease) *view {
 // told logs who came and went, and ends the requests to who is gone. It is called under renewing.
 func (m *Member) told(old, next *view) {
 	if old.err != nil {
-		m.opts.Logger.Info("the lease is renewed again", "replica", m.id)
+		m.opts.Logger.Info("the lease was renewed", "replica", m.id)
 	}
 	for id, n := range next.neighbours {
 		if _, known := old.neighbours[id]; !known {

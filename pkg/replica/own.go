@@ -138,7 +138,7 @@ func (m *Member) guard(ctx context.Context) {
 			m.owning.mu.Lock()
 			for name, n := range m.owning.names {
 				if n.lost != nil && m.ends(n.until, now) {
-					m.opts.Logger.Warn("a lease could not be renewed: what it is for ends here", "lease", name)
+					m.opts.Logger.Warn("a lease could not be renewed: the MCP server that it covers is stopped", "lease", name)
 					n.lose()
 				}
 			}

@@ -153,7 +153,7 @@ func TestStream(t *testing.T) {
 	}
 	for want, err := range map[error]error{replica.ErrMoved: replica.ErrMoved, nil: errors.New("no such program")} {
 		refuse.Store(&err)
-		if _, got := a.Open(t.Context(), b.ID(), "x"); got == nil || want != nil && !errors.Is(got, want) || want == nil && got.Error() != "the replica that has it: no such program\n" {
+		if _, got := a.Open(t.Context(), b.ID(), "x"); got == nil || want != nil && !errors.Is(got, want) || want == nil && got.Error() != "the replica that runs it: no such program\n" {
 			t.Errorf("%v: %v", err, got)
 		}
 	}

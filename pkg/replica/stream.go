@@ -75,7 +75,7 @@ func notOpened(res *http.Response) error {
 	case http.StatusUnauthorized:
 		return fmt.Errorf("%w: it rejects the credential of this replica: check that --replica-key-file is the same", ErrAway)
 	}
-	return fmt.Errorf("the replica that has it: %s", cmp.Or(string(why), res.Status))
+	return fmt.Errorf("the replica that runs it: %s", cmp.Or(string(why), res.Status))
 }
 
 // opened is our end of a stream.

@@ -62,7 +62,7 @@ func (q *costBudget) check(s *scope) (expected, got string) {
 		replies += t.replies
 	}
 	if replies == 0 {
-		s.unjudged = "no model was asked"
+		s.unjudged = "no model was called"
 		return "", ""
 	}
 	cost := float64(u.in+u.out) / tokensPerUSD

@@ -170,19 +170,19 @@ func TestAssertions(t *testing.T) {
 		want := []string{
 			`1 llm_jduge: toolctl does not know it; did you mean "llm_judge"?`,
 			`1 tools_called: parameter "tools": expected a list, got string`,
-			"1 tools_called: it is judged by a score (min_score)",
+			"1 tools_called: it needs a score (min_score)",
 			`1 guardrail_triggered: parameter "direction": expected input, output or both, got "inpt"`,
 			"1 llm_judge: it needs a judge model: name one with --judge-model",
 			`1 no_tool_errors: when: tool "nothing" was not called`,
 			`1 guardrail_triggered: "banned_words" is not a policy of this scenario, a rule of one, or a validator of a prompt`,
 			`1 guardrail_triggered: validator "pii_leakage" is not applied: it needs a judge that PromptKit has`,
-			"3 content_includes: turn 3 is not played",
+			"3 content_includes: turn 3 was not run",
 			"0 content_includes: not every turn is played",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q\nwant %q", got, want)
 		}
-		if res.Status != scenario.Skipped || res.Judged != 0 || res.Total != 10 || !strings.Contains(res.Reason, "tools_called: it is judged by a score (min_score)") {
+		if res.Status != scenario.Skipped || res.Judged != 0 || res.Total != 10 || !strings.Contains(res.Reason, "tools_called: it needs a score (min_score)") {
 			t.Errorf("got %s, %d of %d, %q", res.Status, res.Judged, res.Total, res.Reason)
 		}
 	})

@@ -66,7 +66,7 @@ func (f *Failure) conceal(m *redact.Masker, rules []string) {
 		f.Expected = redact.Mask
 	}
 	if f.Got == `"`+redact.Mask+`"` && f.Expected != anyValue && f.Expected != noValue && f.Message == "" {
-		f.Expected, f.Message = redact.Mask, "the tool masks it (redact), so only "+f.Got+" can be expected here"
+		f.Expected, f.Message = redact.Mask, "the tool masks it (redact): only "+f.Got+" is allowed here"
 	}
 	f.Path, f.Expected, f.Got, f.Message = m.Values(f.Path), m.Message(f.Expected), m.Message(f.Got), m.Message(f.Message)
 }

@@ -199,7 +199,7 @@ func (s *scope) judge(q *criteria, shown judged, conversation bool) (expected, g
 	case len(s.said())+len(allCalls(s.turns)) == 0:
 		return expected, "no answer that could be judged"
 	case material[0] != '{':
-		return expected, "no verdict: what was said and done cannot be shown as JSON"
+		return expected, "no verdict: the conversation cannot be encoded as JSON"
 	case len(material) > maxJudged:
 		return expected, fmt.Sprintf("no verdict: the material for the judge has %d bytes, and at most %d are allowed", len(material), maxJudged)
 	case p.runner.judged.Add(1) > most:

@@ -151,8 +151,8 @@ func (p *player) play(ctx context.Context) {
 			model = script.turn(i + 1)
 		}
 		if len(turn.Calls) == 0 && len(model) == 0 {
-			p.warn(field, "turn %d is not played: nothing scripts the model's answer (--mock-responses FILE does)", i+1)
-			p.pass(field+"/assertions", turn.Assertions, fmt.Sprintf("turn %d is not played", i+1))
+			p.warn(field, "turn %d was not run: no script has the model's reply (see --mock-responses FILE)", i+1)
+			p.pass(field+"/assertions", turn.Assertions, fmt.Sprintf("turn %d was not run", i+1))
 			continue
 		}
 		played++

@@ -108,7 +108,7 @@ func (r *Runner) Run(ctx context.Context, scenarios []*v1.Scenario) *Report {
 			// The results of later scenarios are dropped, so that the report does not depend on how
 			// many ran in parallel.
 			results[i] = newResult(scenarios[i])
-			results[i].Status, results[i].Reason = Skipped, "not played: an earlier scenario did not pass"
+			results[i].Status, results[i].Reason = Skipped, "not run: an earlier scenario did not pass"
 			results[i].Total = total(scenarios[i])
 		}
 		report.count(&results[i])

@@ -44,7 +44,7 @@ func NewHook(secret string, pull func()) (http.Handler, error) {
 }
 
 // mismatch follows the header of a delivery whose sender does not know the secret.
-const mismatch = " does not match: the secret of the webhook must be the one of --hook-secret-file, and nothing on the way may change the body"
+const mismatch = " does not match: the webhook must use the secret of --hook-secret-file, and no proxy may change the body"
 
 type hook struct {
 	secret []byte

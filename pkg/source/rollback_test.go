@@ -89,7 +89,7 @@ func TestForcePushIsNotFollowed(t *testing.T) {
 	if s := allowed.Status(); s.RolledBackFrom != merged || s.Failed != nil {
 		t.Errorf("got %+v", s)
 	}
-	if !strings.Contains(log.String(), "the source went back") || !strings.Contains(log.String(), merged) {
+	if !strings.Contains(log.String(), "the source was rolled back") || !strings.Contains(log.String(), merged) {
 		t.Error(log.String())
 	}
 	// A commit that the address names was chosen.

@@ -53,7 +53,7 @@ type Copier interface {
 var ErrNotEmpty = errors.New("the store is not empty")
 
 // ErrNoCopy says that a kind of store can neither be copied nor become a copy.
-var ErrNoCopy = errors.New("this kind of store lasts as long as its process")
+var ErrNoCopy = errors.New("this kind of store ends with its process")
 
 // Copy makes an empty store a copy of another one, of another kind too, as that is at one
 // moment: manifests with their versions and revisions, counts, approvals, runs, overrides, and the

@@ -10,10 +10,10 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// overGRPC says that this build does not speak OTLP over gRPC: see export_grpc.go.
+// overGRPC says that this build does not support OTLP over gRPC: see export_grpc.go.
 const overGRPC = false
 
-var errGRPC = errors.New("this build does not speak OTLP over gRPC")
+var errGRPC = errors.New("this build does not support OTLP over gRPC")
 
 func newGRPCSpanExporter(context.Context, Options) (sdktrace.SpanExporter, error) {
 	return nil, errGRPC

@@ -199,7 +199,7 @@ func (s signal) protocol(log *slog.Logger) (string, bool) {
 		case "":
 		case grpc:
 			if !overGRPC {
-				log.Warn("telemetry: this build does not speak OTLP over gRPC, nothing is exported: use http/protobuf, or build with -tags otlp_grpc", slog.String("variable", variable))
+				log.Warn("telemetry: this build does not support OTLP over gRPC, nothing is exported: use http/protobuf, or build with -tags otlp_grpc", slog.String("variable", variable))
 			}
 			return v, overGRPC
 		case otlpHTTP:

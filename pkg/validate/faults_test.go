@@ -45,7 +45,7 @@ func TestViolations(t *testing.T) {
 			[]string{`/city: required property "city" is missing`, `/unit: required property "unit" is missing`}},
 		{"required, nested", `{"properties":{"a/b":{"required":["c~d"]}}}`, `{"a/b":{}}`, []string{`/a~1b/c~0d: required property "c~d" is missing`}},
 		{"required, with a near one in an open object", `{"properties":{"s":{"properties":{"on":{}},"required":["on"]}}}`, `{"s":{"onn":1,"x":2}}`,
-			[]string{`/s/on: required property "on" is missing; is "onn" meant to be it?`}},
+			[]string{`/s/on: required property "on" is missing; did you mean "onn"?`}},
 		{"required, without a name", `{"required":[""]}`, `{"a":1}`, []string{`/: required property "" is missing`}},
 		{"required, with a near one that the schema knows", `{"properties":{"id":{},"ids":{}},"required":["id"]}`, `{"ids":1}`, []string{`/id: required property "id" is missing`}},
 		{"required, with a near one that is refused itself", `{"properties":{"city":{}},"required":["city"],"additionalProperties":false}`, `{"citty":1}`,

@@ -242,7 +242,7 @@ func (p *problem) given(doc any, problems []problem, known func(path []string) [
 	if near == "" || !strings.EqualFold(near[:1], p.path[last][:1]) { // single letters such as a and b are near each other by accident
 		return ""
 	}
-	return fmt.Sprintf("; is %q meant to be it?", clip.Runes(near, maxGot))
+	return fmt.Sprintf("; did you mean %q?", clip.Runes(near, maxGot))
 }
 
 func quoted(names []string) []string {

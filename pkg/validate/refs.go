@@ -109,7 +109,7 @@ func (g *graph) load(uri string, draft Draft) (string, error) {
 		return "", errOutside
 	}
 	if err != nil {
-		return "", fmt.Errorf("refers to a preloaded document that cannot be read: %w", err)
+		return "", fmt.Errorf("refers to a bundled document that cannot be read: %w", err)
 	}
 	g.addDocument(uri, root, draft)
 	return uri, nil

@@ -235,7 +235,7 @@ func TestPreloadedDocuments(t *testing.T) {
 			t.Error(draft, err, diff)
 		}
 		err = cache.Schema(json.RawMessage(`{"$ref":"https://example.com/bad.json"}`), draft).Compile()
-		if err == nil || !strings.Contains(err.Error(), "refers to a preloaded document that cannot be read: invalid JSON") {
+		if err == nil || !strings.Contains(err.Error(), "refers to a bundled document that cannot be read: invalid JSON") {
 			t.Error(err)
 		}
 	}

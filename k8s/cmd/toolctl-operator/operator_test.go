@@ -202,7 +202,7 @@ func TestLifeOfAnObject(t *testing.T) {
 	t.Run("not permitted", func(t *testing.T) {
 		runs := strings.Replace(strings.Replace(weather, "mock_result: {conditions: sunny}", "exec: {command: date, output: text}", 1), "get-weather", "runs", 1)
 		w.apply(t, runs)
-		if text := w.await(t, "tool", "runs", "NotPermitted"); text != `spec.exec: namespace "default" may not run programs here: whoever runs toolctl permits it with --allow-exec=default` {
+		if text := w.await(t, "tool", "runs", "NotPermitted"); text != `spec.exec: namespace "default" may not run programs: allow it with --allow-exec=default` {
 			t.Error(text)
 		}
 		if _, ok := w.stored(t, v1.KindTool, "runs"); ok {
@@ -211,7 +211,7 @@ func TestLifeOfAnObject(t *testing.T) {
 		w.apply(t, strings.Replace(runs, "name: runs", "name: runs, namespace: platform", 1))
 		w.await(t, "tool", "platform/runs", "Applied")
 		for variable, want := range map[string]string{
-			"${TOOLCTL_STORE}": "is one of toolctl's own", "${HOME}": "--allow-env does not list it", "${CITIES_TOKEN}": "",
+			"${TOOLCTL_STORE}": "belongs to toolctl", "${HOME}": "--allow-env does not list it", "${CITIES_TOKEN}": "",
 		} {
 			w.apply(t, strings.Replace(strings.Replace(weather, "mock_result: {conditions: sunny}", "http: {url: 'https://example.com', headers: {X: '"+variable+"'}}", 1), "get-weather", "reads", 1))
 			reason := "Applied"

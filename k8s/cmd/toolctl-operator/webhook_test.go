@@ -134,7 +134,7 @@ func TestWebhook(t *testing.T) {
 		t.Errorf("%d warnings of files: %s", n, warnings)
 	}
 	leaks := strings.Replace(weather, "mock_result: {conditions: sunny}", "http: {url: 'https://example.com', headers: {X: '${TOOLCTL_STORE}'}}", 1)
-	if _, said, ok := w.Kubectl(t, "apply", "-f", written(t, leaks)); ok || !strings.Contains(said, `spec.http.headers.X: environment variable "TOOLCTL_STORE" is one of toolctl's own`) {
+	if _, said, ok := w.Kubectl(t, "apply", "-f", written(t, leaks)); ok || !strings.Contains(said, `spec.http.headers.X: environment variable "TOOLCTL_STORE" belongs to toolctl`) {
 		t.Errorf("got %s", said)
 	}
 	w.apply(t, weather)

@@ -190,5 +190,5 @@ func unavailable(w http.ResponseWriter, text string) {
 // noSession refuses a request of the older protocol version outside a session (MCP specification
 // 2025-11-25, transports, session management).
 func noSession(w http.ResponseWriter, id json.RawMessage) {
-	writeAnswer(w, http.StatusBadRequest, write(id, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "no session: begin with initialize and send its " + wire.HeaderSession + " header, or send the " + wire.HeaderVersion + " header of " + wire.ModernVersion + "; started with --stateless, the server needs no session"}).text)
+	writeAnswer(w, http.StatusBadRequest, write(id, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "no session: start with initialize, and send its " + wire.HeaderSession + " header, or send the " + wire.HeaderVersion + " header of " + wire.ModernVersion + "; started with --stateless, the server needs no session"}).text)
 }

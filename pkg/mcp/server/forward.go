@@ -18,7 +18,7 @@ import (
 // Sessions and suspended calls live in the process that began them. With replicas, a request of one that
 // another process has is forwarded to that process; see pkg/replica.
 
-const sessionEnded = "session not found: the replica that had it has ended; begin a new one with initialize"
+const sessionEnded = "session not found: its replica has ended; start a new session with initialize"
 
 // forwardToOwner answers a request of a session or of a suspended call that another replica has, or that no
 // replica made; false says that it is answered here.

@@ -244,7 +244,7 @@ func TestIssuerThatWasNeverThere(t *testing.T) {
 	if res := send1(); res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
 		t.Errorf("got %d, want 503: nothing can be said about the token", res.StatusCode)
 	}
-	if _, body := send(t, "GET", e.url+"/readyz", ""); !strings.Contains(body, "could not be read yet") {
+	if _, body := send(t, "GET", e.url+"/readyz", ""); !strings.Contains(body, "have not been read yet") {
 		t.Errorf("readyz: %s", body)
 	}
 	i.stop(false)

@@ -50,7 +50,7 @@ func newObserver(s *Server, t trace.TracerProvider, m metric.MeterProvider) *obs
 			return nil
 		}))
 	o.evicted, errs[2] = meter.Int64Counter("toolctl.mcp.sessions.evicted", metric.WithUnit("{session}"),
-		metric.WithDescription("Idle sessions that ended to make room for new ones."))
+		metric.WithDescription("Idle sessions that were ended to make room for new ones."))
 	o.streams, errs[3] = meter.Int64UpDownCounter("toolctl.mcp.streams", metric.WithUnit("{stream}"),
 		metric.WithDescription("Open streams of notifications over HTTP."))
 	o.evicted.Add(context.Background(), 0) // a rate needs the first value

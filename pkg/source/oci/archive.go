@@ -91,7 +91,7 @@ func unpack(data []byte) (map[string][]byte, error) {
 	}
 	const shown = 20
 	if more := len(others) - shown; more > 0 {
-		others = append(others[:shown], fmt.Errorf("and %d more that are no regular files", more))
+		others = append(others[:shown], fmt.Errorf("and %d more that are not regular files", more))
 	}
 	if err := errors.Join(append(others, fileset.Check(names))...); err != nil {
 		return nil, fmt.Errorf("the package has files that must not be written:\n%w", err)

@@ -50,7 +50,7 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 func (a *Anchor) Check() error {
 	if scheme, _, ok := strings.Cut(a.To, "://"); ok {
 		if u, err := url.Parse(a.To); err != nil || u.Host == "" || scheme != "http" && scheme != "https" {
-			return errors.New("expected a file, or an address such as https://log.example.com/heads")
+			return errors.New("expected a file, or a URL such as https://log.example.com/heads")
 		}
 	}
 	return nil
@@ -116,7 +116,7 @@ func (a *Anchor) Follow(ctx context.Context, audit store.Audit, interval time.Du
 type BehindError struct{ Noted, Found store.AuditHead }
 
 func (e *BehindError) Error() string {
-	return fmt.Sprintf("the audit has %s, and %d were noted before: the store was restored from an older backup, or lines at its end were removed; find out which, and go on with a new place to note heads in", clip.Count(int(e.Found.Lines), "line"), e.Noted.Lines)
+	return fmt.Sprintf("the audit has %s, and %d were noted before: the store was restored from an older backup, or records at its end were removed; find out which, and go on with a new place to note heads in", clip.Count(int(e.Found.Lines), "line"), e.Noted.Lines)
 }
 
 // noted reads the last head of a file; nil when there is none.

@@ -71,7 +71,7 @@ func (s *Store) AuditHead(ctx context.Context) (store.AuditHead, error) {
 	var head store.AuditHead
 	err := s.look(ctx, "SELECT seq, hash FROM toolctl_heads WHERE chain = $1", []any{auditChain}, &head.Lines, &hash)
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = fmt.Errorf("%w: the head of the audit is gone", store.ErrDamaged)
+		err = fmt.Errorf("%w: the head of the audit log is missing", store.ErrDamaged)
 	}
 	head.Hash = hex.EncodeToString(hash)
 	return head, s.explain(ctx, err)

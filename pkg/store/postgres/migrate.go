@@ -25,7 +25,7 @@ const versions = "toolctl_migrations"
 const migrationLock = 0x746f6f6c63746c
 
 // errMissing is [fs.ErrNotExist]; so are some errors of connecting.
-var errMissing = fmt.Errorf("%w in the database: make it with \"toolctl apply -f PATH\" or \"toolctl store migrate\"", fs.ErrNotExist)
+var errMissing = fmt.Errorf("%w in the database: create it with \"toolctl apply -f PATH\" or \"toolctl store migrate\"", fs.ErrNotExist)
 
 // migrate brings the store to the newest version that this program knows. A store that is
 // not there is made with create.

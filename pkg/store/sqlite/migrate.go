@@ -49,7 +49,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		// Another process may have taken the same step at the same time. Then ours
 		// failed, and the version has grown all the same.
 		if at == before {
-			return errors.Join(fmt.Errorf("cannot be brought to version %d", newest), upErr)
+			return errors.Join(fmt.Errorf("cannot be upgraded to version %d", newest), upErr)
 		}
 	}
 	if at > newest {
@@ -95,12 +95,12 @@ func readVersion(ctx context.Context, c *sql.Conn) (int64, error) {
 	case id == 0 && tables == 0:
 		return -1, nil
 	case id != applicationID && (id != 0 || goosed == 0), goosed == 0:
-		return 0, fmt.Errorf("%w: it is the database of another program: choose another file with --store", store.ErrDamaged)
+		return 0, fmt.Errorf("%w: it is a database of another program: choose another file with --store", store.ErrDamaged)
 	}
 	var at int64
 	err = c.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied").Scan(&at)
 	if err == nil && at > 0 && id != applicationID {
-		err = fmt.Errorf("%w: it is the database of another program: choose another file with --store", store.ErrDamaged)
+		err = fmt.Errorf("%w: it is a database of another program: choose another file with --store", store.ErrDamaged)
 	}
 	return at, err
 }

@@ -50,8 +50,8 @@ func TestReadOnly(t *testing.T) {
 	}{
 		{"file and folder", file, []string{file, "the file or its folder cannot be written", "--store"}},
 		{"of another user", foreign, []string{foreign, "belongs to another user", "chmod go-rwx " + foreign, "--store"}},
-		{"no file in a folder", filepath.Join(dir, "new.db"), []string{"new.db", "cannot make the file: permission denied"}},
-		{"no folder in a folder", filepath.Join(dir, "new", "state.db"), []string{"cannot make its folder", "permission denied"}},
+		{"no file in a folder", filepath.Join(dir, "new.db"), []string{"new.db", "cannot create the file: permission denied"}},
+		{"no folder in a folder", filepath.Join(dir, "new", "state.db"), []string{"cannot create its folder", "permission denied"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.path == foreign && !root {

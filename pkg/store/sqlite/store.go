@@ -123,17 +123,17 @@ func prepareFile(path string, create bool) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("store %q: %w", path, regular.Reason(err))
 	case !create:
-		return fmt.Errorf("store %q: %w: make it with \"toolctl apply -f PATH\", or name manifests with -f", path, fs.ErrNotExist)
+		return fmt.Errorf("store %q: %w: create it with \"toolctl apply -f PATH\", or pass manifests with -f", path, fs.ErrNotExist)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("store %q: cannot make its folder: %w", path, err)
+		return fmt.Errorf("store %q: cannot create its folder: %w", path, err)
 	}
 	if err := protect(path); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return fmt.Errorf("store %q: cannot make the file: %w", path, regular.Reason(err))
+		return fmt.Errorf("store %q: cannot create the file: %w", path, regular.Reason(err))
 	}
 	return f.Close()
 }

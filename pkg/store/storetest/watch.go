@@ -135,7 +135,7 @@ func testWatchEnds(t *testing.T, backend Backend) {
 	st := openWith(t, backend.New(t), store.Options{KeepChanges: 3})
 	mustApply(t, st, Tools(5, "a"), store.ApplyOptions{})
 	for from, want := range map[int64]string{
-		0: "the changes after 0 are no longer kept: list again", 1: "no longer kept", 9: "9 was asked for, but the store is at 5 only",
+		0: "the changes after 0 are no longer kept: list again", 1: "no longer kept", 9: "9 was requested, but the store is at 5",
 	} {
 		n := 0
 		for _, err := range st.Watch(t.Context(), from) {

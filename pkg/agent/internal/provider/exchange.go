@@ -105,7 +105,7 @@ func (m *Model) exchange(ctx context.Context, address *url.URL, body Object, b *
 	defer func() {
 		// A panic about foreign input must not end the process.
 		if p := recover(); p != nil {
-			err = m.fault(fmt.Errorf("its reader failed: %v", p), "")
+			err = m.fault(fmt.Errorf("reading it failed: %v", p), "")
 		}
 	}()
 	defer func() { reply = b.reply(m.api.Name, reader) }()
@@ -128,11 +128,11 @@ func (m *Model) exchange(ctx context.Context, address *url.URL, body Object, b *
 func (m *Model) post(ctx context.Context, address *url.URL, body Object, stream bool) (*http.Response, error) {
 	text, err := jsontext.Marshal(body)
 	if err != nil {
-		return nil, m.execution(v1.PhaseValidate, "the request cannot be made: "+reading(err), nil)
+		return nil, m.execution(v1.PhaseValidate, "the request cannot be created: "+reading(err), nil)
 	}
 	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, address.String(), []byte(text))
 	if err != nil {
-		return nil, m.execution(v1.PhaseValidate, "the request cannot be made: "+reading(err), nil)
+		return nil, m.execution(v1.PhaseValidate, "the request cannot be created: "+reading(err), nil)
 	}
 	req.Header = m.api.Header.Clone()
 	req.Header.Set("Content-Type", "application/json")

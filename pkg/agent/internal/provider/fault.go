@@ -62,9 +62,9 @@ func (m *Model) unreachable(err error) error {
 // broke returns the error for a response that broke off or is too large.
 func (m *Model) broke(err error) error {
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return m.execution(v1.PhaseValidate, fmt.Sprintf("the answer is larger than %d MiB", maxAnswer>>20), nil)
+		return m.execution(v1.PhaseValidate, fmt.Sprintf("the response is larger than %d MiB", maxAnswer>>20), nil)
 	}
-	return m.execution(v1.PhaseExecute, fmt.Sprintf("the answer of %s broke off: %v", m.host, err), err)
+	return m.execution(v1.PhaseExecute, fmt.Sprintf("the response of %s was interrupted: %v", m.host, err), err)
 }
 
 // fault returns the error for a response that the reader could not read.
@@ -81,7 +81,7 @@ func (m *Model) fault(err error, media string) error {
 	case media != "" && media != "text/event-stream" && !strings.HasSuffix(media, "json"):
 		return m.execution(v1.PhaseValidate, fmt.Sprintf("%s answers with %s instead of JSON: check %s", m.host, media, m.api.URLVar), nil)
 	}
-	return m.execution(v1.PhaseValidate, "the answer cannot be read: "+reading(err), nil)
+	return m.execution(v1.PhaseValidate, "the response cannot be read: "+reading(err), nil)
 }
 
 // refusal returns the error for a response without a success status.

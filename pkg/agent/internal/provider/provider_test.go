@@ -67,8 +67,8 @@ func TestAnswerIsBounded(t *testing.T) {
 		err   string
 	}{
 		{"just allowed", maxAnswer, "application/json", nil, ""},
-		{"too large", maxAnswer + 1, "application/json", nil, "x: the answer is larger than 32 MiB"},
-		{"too large a stream", maxAnswer + 1, "text/event-stream", func(agent.Delta) {}, "x: the answer is larger than 32 MiB"},
+		{"too large", maxAnswer + 1, "application/json", nil, "x: the response is larger than 32 MiB"},
+		{"too large a stream", maxAnswer + 1, "text/event-stream", func(agent.Delta) {}, "x: the response is larger than 32 MiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -134,10 +134,10 @@ func TestGenerate(t *testing.T) {
 	}{
 		{"well", t.Context(), nil, ""},
 		{"ended before", ended, nil, "context canceled"},
-		{"it cannot be read", t.Context(), returns(fmt.Errorf("bad %s", key)), "x: the answer cannot be read: bad [REDACTED]"},
+		{"it cannot be read", t.Context(), returns(fmt.Errorf("bad %s", key)), "x: the response cannot be read: bad [REDACTED]"},
 		{"typed", t.Context(), returns(fmt.Errorf("in: %w", &v1.ExecutionError{Phase: v1.PhaseValidate, Message: "x: bad"})), "x: bad"},
 		{"refused", t.Context(), returns(&agent.ModelError{Type: strings.Repeat("t", 200), Message: "m\x1b[2J" + key}), "x: m [2J[REDACTED] (" + strings.Repeat("t", maxType) + "…)"},
-		{"a panic", t.Context(), func() error { panic("oh " + key) }, "x: the answer cannot be read: its reader failed: oh [REDACTED]"},
+		{"a panic", t.Context(), func() error { panic("oh " + key) }, "x: the response cannot be read: reading it failed: oh [REDACTED]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			reply, err := model(t, s.URL, c.broken).Generate(c.ctx, question, nil)

@@ -157,7 +157,7 @@ func (v *Verifier) end(open map[string][]int64) {
 	case v.lastLink > 0 && (v.said == nil || v.said.Links != v.links.Digest()):
 		v.violation = &store.AuditBreak{Line: v.lastLink, Message: "what is left of the lines up to it is not what the last prune left: lines were changed or removed"}
 	case v.state.Pruned > 0 && (v.said == nil || v.said.To != v.state.Pruned+1):
-		v.violation = &store.AuditBreak{Line: v.state.Pruned, Message: "it and those before it are gone, and no line says that they were pruned"}
+		v.violation = &store.AuditBreak{Line: v.state.Pruned, Message: "it and earlier records are missing, and no record states that they were pruned"}
 	case !v.sameOpen(open):
 		v.violation = &store.AuditBreak{Line: v.lastID, Message: "the list of calls without an outcome was changed: 'toolctl audit list --all' shows every line"}
 	case v.want != "" && v.state.Pruned > 0:

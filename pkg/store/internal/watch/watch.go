@@ -123,7 +123,7 @@ func Changes(ctx context.Context, s *Source, from int64, after func(ctx context.
 // another.
 func TooOld(from, at int64) error {
 	if from > at {
-		return fmt.Errorf("%w: %d was asked for, but the store is at %d only, so it was made again: list again and watch from there", store.ErrTooOld, from, at)
+		return fmt.Errorf("%w: version %d was requested, but the store is at %d, so it was replaced: list again and watch from there", store.ErrTooOld, from, at)
 	}
 	return fmt.Errorf("%w: the changes after %d are no longer kept: list again and watch from there", store.ErrTooOld, from)
 }
@@ -173,7 +173,7 @@ func Audit(ctx context.Context, s *Source, a store.Audit, filter store.AuditFilt
 	return s.Loop(ctx, func() error {
 		head, err := a.AuditHead(ctx)
 		if err == nil && !first && head.Lines < filter.After {
-			return fmt.Errorf("the audit had %s and has %d now: the store was restored from an older backup, or lines at its end were removed: 'toolctl audit verify' checks what is left", clip.Count(int(filter.After), "line"), head.Lines)
+			return fmt.Errorf("the audit had %s and has %d now: the store was restored from an older backup, or records at its end were removed: 'toolctl audit verify' checks what is left", clip.Count(int(filter.After), "line"), head.Lines)
 		}
 		if err != nil || !first && head.Lines == filter.After {
 			return err
