@@ -198,7 +198,7 @@ func (r *Remote) use(ctx context.Context, revision, from string, newer *Failure)
 		}
 	}
 	if from != "" {
-		r.opts.Logger.Warn("the source went back: the new revision does not descend from the one before", "source", r.origin.String(), "commit", revision, "before", from)
+		r.opts.Logger.Warn("the source was rolled back: the new revision does not descend from the previous one", "source", r.origin.String(), "commit", revision, "before", from)
 	}
 	r.using(revision, from, newer)
 	return nil
