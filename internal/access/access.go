@@ -1,10 +1,10 @@
-// Package access verifies access tokens of OAuth 2.1: JSON Web Tokens that an
-// authorization server signed for this server (RFC 9068, RFC 8707).
+// Package access verifies OAuth 2.1 access tokens: JSON Web Tokens that an authorization server signed for
+// this server (RFC 9068, RFC 8707).
 //
-// The keys are read from the authorization server, by its metadata (RFC 8414, OpenID
-// Connect Discovery 1.0) or from a URL. They are read again when they are old and when a
-// token names a key that is not known, at most once in [refetch] however many tokens
-// do. Keys that are known stay in use while the authorization server is down.
+// The package finds the keys through the metadata of the authorization server (RFC 8414, OpenID Connect
+// Discovery 1.0), or reads them from a configured URL. It reads the keys again when they are old, and when
+// a token names an unknown key, but at most once per [refetch]. Known keys stay in use while the
+// authorization server is down.
 package access
 
 import (
@@ -28,63 +28,64 @@ import (
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
-// Options say whose tokens are accepted, and for whom they must be.
+// Options configure which tokens a [Verifier] accepts.
 type Options struct {
-	// Issuer is the authorization server: the iss of its tokens. Required. https, or http
-	// at a loopback address.
+	// Issuer is the authorization server: the iss claim of its tokens. Required. The scheme must be https, or
+	// http for a loopback address.
 	Issuer string
-	// JWKSURL is where its keys are. Default: where its metadata says.
+	// JWKSURL is the address of the key set. Default: the address in the issuer's metadata.
 	JWKSURL string
-	// Audiences are the names of this server, one of which a token's aud must hold. Required.
+	// Audiences are the names of this server. The aud claim of a token must contain one of these names.
+	// Required.
 	Audiences []string
-	// PrincipalClaim is the claim that names who asks. Default: sub.
+	// PrincipalClaim is the claim that names the caller. Default: sub.
 	PrincipalClaim string
-	// GroupsClaim is the claim that names the groups of who asks, a list or a text with
-	// spaces. Default: groups.
+	// GroupsClaim is the claim that lists the caller's groups, as a list or as a string separated by spaces.
+	// Default: groups.
 	GroupsClaim string
-	// Logger is told when keys were read and when they could not be. Required.
+	// Logger records when keys were read and when reading failed. Required.
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// Token is what a valid token says.
+// Token holds the claims of a valid token.
 type Token struct {
-	// Principal is who asks.
+	// Principal is the caller.
 	Principal string
 	Groups    []string
 	Scopes    []string
-	// Expires is when the token ends, the leeway included.
+	// Expires is the time at which the token expires, including the leeway.
 	Expires time.Time
 }
 
 var (
-	// ErrUnavailable is returned by [Verifier.Verify] when no key of the authorization
-	// server could be read yet, so that nothing can be said about a token.
+	// ErrUnavailable is returned by [Verifier.Verify] while no key of the authorization server has been read,
+	// so that no token can be verified.
 	ErrUnavailable = errors.New("the keys of the authorization server have not been read yet")
 	errKey         = errors.New("the token is signed with an unknown key of its issuer")
 )
 
-// Bounds of a token.
+// Limits for a token.
 const (
 	maxToken     = 16 << 10
 	maxPrincipal = 256
-	leeway       = 30 * time.Second // between the clocks of the issuer and this machine
+	leeway       = 30 * time.Second // difference allowed between the clocks of the issuer and this machine
 )
 
-// algorithms are the signatures that are taken: asymmetric ones only, so that nobody
-// can use a public key as the secret of an HMAC (RFC 8725, section 2.1).
+// algorithms are the accepted signature algorithms. All are asymmetric, so that nobody can use a public key
+// as the secret of an HMAC (RFC 8725, section 2.1).
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
-// Verifier verifies tokens. [Verifier.Run] must run for as long as it is used.
+// Verifier verifies tokens. [Verifier.Run] must run while the verifier is in use.
 type Verifier struct {
 	opts Options
 	keys *keys
 }
 
-// New returns a verifier; nothing is fetched yet.
+// New returns a verifier. It does not fetch any keys.
 func New(o Options) (*Verifier, error) {
 	o.PrincipalClaim, o.GroupsClaim = cmp.Or(o.PrincipalClaim, "sub"), cmp.Or(o.GroupsClaim, "groups")
 	if o.Now == nil {
@@ -108,14 +109,14 @@ func New(o Options) (*Verifier, error) {
 	return &Verifier{opts: o, keys: newKeys(o, issuer, client(named...))}, nil
 }
 
-// Run reads the keys now and then until ctx ends.
+// Run reads the keys periodically until ctx ends.
 func (v *Verifier) Run(ctx context.Context) { v.keys.run(ctx) }
 
 // Ready reports whether keys are known.
 func (v *Verifier) Ready() bool { return v.keys.count() > 0 }
 
-// Verify returns what a token says, [ErrUnavailable], or an error that says what is
-// wrong with the token and shows nothing of it.
+// Verify returns the claims of a token. Its error is [ErrUnavailable], or describes the problem without
+// showing any part of the token.
 func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 	if len(raw) > maxToken {
 		return Token{}, fmt.Errorf("the token is longer than %d bytes", maxToken)
@@ -151,8 +152,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 	return Token{Principal: principal, Groups: words(all[v.opts.GroupsClaim]), Scopes: scopes(all), Expires: claims.Expiry.Time().Add(leeway)}, nil
 }
 
-// explain says in few words what is wrong with a token. The library's own words may
-// hold parts of it.
+// explain describes the problem with a token. The library's own messages may contain parts of the token.
 func explain(err error) error {
 	var algorithm *jose.ErrUnexpectedSignatureAlgorithm
 	for _, known := range []struct {
@@ -176,14 +176,14 @@ func explain(err error) error {
 	return errors.New("the token is unknown and is not a readable JSON Web Token")
 }
 
-// typeAllowed keeps tokens out that the issuer signed for another use, such as a
-// logout (RFC 8725, section 3.11). Not every issuer marks its access tokens.
+// typeAllowed rejects tokens that the issuer signed for another purpose, such as a logout (RFC 8725,
+// section 3.11). It accepts a token without a type, because not every issuer marks its access tokens.
 func typeAllowed(h jose.Header) bool {
 	typ, _ := h.ExtraHeaders[jose.HeaderType].(string)
 	return slices.Contains([]string{"", "jwt", "at+jwt"}, strings.TrimPrefix(strings.ToLower(typ), "application/"))
 }
 
-// scopes reads scope, a text with spaces (RFC 9068, section 2.2.3), or scp, which some
+// scopes reads the claim scope, a string separated by spaces (RFC 9068, section 2.2.3), or scp, which some
 // issuers write as a list.
 func scopes(claims map[string]json.RawMessage) []string {
 	var all []string
@@ -193,7 +193,7 @@ func scopes(claims map[string]json.RawMessage) []string {
 	return all
 }
 
-// words reads a claim that is a list of texts, or a text with spaces.
+// words reads a claim that is a list of strings, or a string separated by spaces.
 func words(claim json.RawMessage) []string {
 	var list []string
 	if json.Unmarshal(claim, &list) != nil {
@@ -204,13 +204,13 @@ func words(claim json.RawMessage) []string {
 
 func text(raw json.RawMessage) string {
 	var s string
-	_ = json.Unmarshal(raw, &s) // what is no text is none
+	_ = json.Unmarshal(raw, &s) // a value that is not a string yields ""
 	return s
 }
 
-// client fetches what the operator named; it follows no redirect to a place that may be read on
-// the way. Where the issuer leads was not named, so that may not be a private address, but on one of
-// the hosts that were.
+// client returns an HTTP client for the addresses that the operator configured. It follows only secure
+// redirects. It connects to a private address only on the hosts of named, because the issuer's metadata and
+// redirects may lead elsewhere.
 func client(named ...*url.URL) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = true // it is used every few minutes
@@ -221,7 +221,7 @@ func client(named ...*url.URL) *http.Client {
 			hosts = append(hosts, proxy.Hostname())
 		}
 	}
-	allowed, _ := netaddr.Parse(hosts) // what cannot be allowed is not
+	allowed, _ := netaddr.Parse(hosts) // an entry that cannot be parsed is not allowed
 	transport.DialContext = allowed.DialContext(net.Dialer{Timeout: fetchTimeout})
 	return &http.Client{Transport: transport, Timeout: fetchTimeout, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if _, err := secureURL(r.URL.String()); err != nil || len(via) > 3 {

@@ -21,30 +21,30 @@ import (
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
-// Bounds of reading keys.
+// Limits for reading keys.
 const (
 	refresh      = 15 * time.Minute // keys older than this are read again
-	refetch      = 10 * time.Second // the least time between two readings
+	refetch      = 10 * time.Second // the minimum time between two reads
 	fetchTimeout = 10 * time.Second
 	maxDocument  = 1 << 20 // bytes of the metadata, and of the key set
 	maxKeys      = 100
-	maxTries     = 8    // keys that a token without kid is tried with
-	maxWaiting   = 256  // tokens with an unknown key that wait for a reading
+	maxTries     = 8    // maximum number of keys to try for a token without kid
+	maxWaiting   = 256  // maximum number of tokens with an unknown key that wait for a read
 	minRSA       = 2048 // bits
-	maxRSA       = 8192 // a larger modulus costs more than it secures
+	maxRSA       = 8192 // a larger modulus costs more time than it adds security
 )
 
-// keys is the key set of the issuer as it was last read.
+// keys is the key set of the issuer, as of the last successful read.
 type keys struct {
 	opts   Options
 	issuer *url.URL
 	http   *http.Client
-	ask    chan struct{} // holds a token when a reading is asked for
+	ask    chan struct{} // holds one element while a read is requested
 
 	mu      sync.Mutex
 	known   []jose.JSONWebKey
-	last    time.Time     // when the last reading ended
-	reading chan struct{} // closed when the reading that is asked for ended; nil when none is
+	last    time.Time     // when the last read ended
+	reading chan struct{} // closed when the requested read has ended; nil without a request
 	waiting int
 }
 
@@ -52,7 +52,7 @@ func newKeys(o Options, issuer *url.URL, client *http.Client) *keys {
 	return &keys{opts: o, issuer: issuer, http: client, ask: make(chan struct{}, 1)}
 }
 
-// run reads the keys at once, when they are old, and when somebody asks, until ctx ends.
+// run reads the keys at the start, when they are old, and on request, until ctx ends.
 func (k *keys) run(ctx context.Context) {
 	patience := refetch
 	for {
@@ -79,7 +79,7 @@ func (k *keys) run(ctx context.Context) {
 	}
 }
 
-// begin makes those who ask from now on wait for this reading.
+// begin marks a read as started: all later requests wait for this read.
 func (k *keys) begin() chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -97,7 +97,7 @@ func (k *keys) keep(set []jose.JSONWebKey, err error, ended chan struct{}) {
 	}
 	k.last, k.reading = k.opts.Now(), nil
 	select {
-	case <-k.ask: // answered by this reading
+	case <-k.ask: // this read answers the request
 	default:
 	}
 	close(ended)
@@ -109,7 +109,7 @@ func (k *keys) count() int {
 	return len(k.known)
 }
 
-// each hands the keys that a token may be signed with to try, until one fits.
+// each calls try with each key that may have signed the token, until try succeeds.
 func (k *keys) each(ctx context.Context, h jose.Header, try func(*jose.JSONWebKey) error) error {
 	err := k.tryAll(h, try)
 	if err == nil || !errors.Is(err, errKey) && h.KeyID != "" {
@@ -142,7 +142,7 @@ func (k *keys) tryAll(h jose.Header, try func(*jose.JSONWebKey) error) error {
 	return err
 }
 
-// again waits for the keys to be read once more, unless they were a moment ago.
+// again waits until the keys have been read once more. It returns at once if they were read recently.
 func (k *keys) again(ctx context.Context) error {
 	k.mu.Lock()
 	if k.reading == nil {
@@ -151,7 +151,7 @@ func (k *keys) again(ctx context.Context) error {
 			return nil
 		}
 		k.reading = make(chan struct{})
-		k.ask <- struct{}{} // has room: it is emptied before reading is nil again
+		k.ask <- struct{}{} // does not block: the channel is emptied before reading becomes nil again
 	}
 	if k.waiting >= maxWaiting {
 		k.mu.Unlock()
@@ -173,8 +173,8 @@ func (k *keys) again(ctx context.Context) error {
 	}
 }
 
-// read is fetch without its panics: what a library makes of foreign bytes must not end
-// the process.
+// read calls fetch and turns a panic into an error, because a library that parses foreign bytes must not
+// end the process.
 func (k *keys) read(ctx context.Context) (set []jose.JSONWebKey, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -204,7 +204,7 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	var usable []jose.JSONWebKey
 	for _, raw := range set.Keys[:min(len(set.Keys), maxKeys)] {
 		var key jose.JSONWebKey
-		// A key of a kind that is not known here spoils no other (RFC 7517, section 5).
+		// A key of an unknown kind does not make the other keys unusable (RFC 7517, section 5).
 		if json.Unmarshal(raw, &key) == nil && canVerify(&key) {
 			usable = append(usable, key)
 		}
@@ -215,7 +215,7 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return usable, nil
 }
 
-// canVerify reports whether a key is a public one for signatures.
+// canVerify reports whether a key is a public key for signatures.
 func canVerify(k *jose.JSONWebKey) bool {
 	if k.Use != "" && k.Use != "sig" || !k.Valid() || !k.IsPublic() {
 		return false
@@ -226,8 +226,8 @@ func canVerify(k *jose.JSONWebKey) bool {
 	return true
 }
 
-// discover returns where the issuer's metadata says that the keys are (MCP
-// specification, authorization server metadata discovery, and its order).
+// discover returns the address of the key set from the issuer's metadata. It tries the places and the order
+// of the MCP specification (authorization server metadata discovery).
 func (k *keys) discover(ctx context.Context) (string, error) {
 	path := strings.TrimSuffix(k.issuer.Path, "/")
 	places := []string{"/.well-known/oauth-authorization-server" + path, "/.well-known/openid-configuration" + path}
@@ -290,8 +290,7 @@ func (k *keys) get(ctx context.Context, at string, into any) error {
 	return nil
 }
 
-// secureURL reads an address that nobody on the way can change: https, or http on
-// this machine.
+// secureURL parses an address that nobody on the network can change: https, or http on this machine.
 func secureURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Allowed are addresses that may be dialled although they are not on the public
-// internet. The zero value allows none.
+// Allowed lists addresses to which connections are allowed although they are not on the public internet.
+// The zero value allows no such address.
 type Allowed struct {
 	networks []network
 	hosts    []host
@@ -21,14 +21,14 @@ type Allowed struct {
 
 type network struct {
 	prefix netip.Prefix
-	port   string // empty is every port
+	port   string // empty for every port
 }
 
 type host struct{ name, port string }
 
 const form = "expected CIDR or HOST, with a port or without, such as 10.0.0.0/8, 127.0.0.1:8080 or db.internal:5432"
 
-// Parse reads entries of the form CIDR|HOST[:PORT]; an IPv6 address with a port stands in brackets.
+// Parse reads entries of the form CIDR|HOST[:PORT]. An IPv6 address with a port needs brackets.
 func Parse(entries []string) (Allowed, error) {
 	var a Allowed
 	var errs []error
@@ -89,9 +89,9 @@ func (a *Allowed) add(entry string) error {
 	return nil
 }
 
-// DialContext returns the [net.Dialer.DialContext] of a dialer that connects to the
-// public internet and to what a allows, and to nothing else. Addresses are checked
-// when they are about to be connected to, so no answer of DNS can change after it.
+// DialContext returns the [net.Dialer.DialContext] of a dialer that connects only to the public internet
+// and to the addresses that a allows. It checks each address right before the connection, so that a later
+// DNS answer cannot change it.
 func (a Allowed) DialContext(d net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	public, named := d, d
 	public.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
@@ -108,7 +108,7 @@ func (a Allowed) DialContext(d net.Dialer) func(ctx context.Context, network, ad
 	}
 }
 
-// names reports whether a host allows what is dialled, before its name is resolved.
+// names reports whether an allowed host matches the dialled address, before the name is resolved.
 func (a Allowed) names(address string) bool {
 	name, port, err := net.SplitHostPort(address)
 	name = strings.TrimSuffix(name, ".")
@@ -117,8 +117,8 @@ func (a Allowed) names(address string) bool {
 	})
 }
 
-// check says whether an address may be connected to. A host that is allowed by name may
-// be anywhere but where clouds keep credentials: those addresses are allowed as addresses only.
+// check returns an error if connections to an address are not allowed. A host that is allowed by name may
+// have any address except those at which clouds serve credentials: these must be allowed as addresses.
 func (a Allowed) check(address string, named bool) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package netaddr tells addresses of the public internet from all others, so that
-// what a manifest or a foreign server names does not lead into a private network.
+// Package netaddr distinguishes addresses of the public internet from all others, so that an address in a
+// manifest or from a foreign server does not lead into a private network.
 package netaddr
 
 import (
@@ -7,10 +7,10 @@ import (
 	"net/netip"
 )
 
-// PrivateError says that an address is not on the public internet.
+// PrivateError means that an address is not on the public internet.
 type PrivateError struct {
 	Addr netip.Addr
-	// Kind says what the address is, for example "loopback".
+	// Kind is the kind of address, for example "loopback".
 	Kind string
 }
 
@@ -18,17 +18,17 @@ func (e *PrivateError) Error() string {
 	return fmt.Sprintf("the address %s (%s) is refused", e.Addr, e.Kind)
 }
 
-// Advice says how such an address is allowed, after a field of the manifest that would.
+// Advice returns the message of e with the options that allow the address. field is a manifest field that
+// allows all such addresses.
 func (e *PrivateError) Advice(field string) string {
 	return fmt.Sprintf("%v: allow it with --allow-network %s (or TOOLCTL_ALLOW_NETWORK), or all such addresses with --allow-private-network or %s", e, e.Addr.WithZone("").Unmap(), field)
 }
 
-// Kinds of addresses at which clouds hand out credentials.
+// Kinds of addresses at which clouds serve credentials.
 const metadata, linkLocal = "cloud metadata", "link-local"
 
-// special are the networks that are not the public internet: the special-purpose
-// registries of RFC 6890 and its updates, and the metadata services of clouds.
-// The first that holds an address names it.
+// special are the networks outside the public internet: the special-purpose registries of RFC 6890 and its
+// updates, and the metadata services of clouds. The first network that contains an address gives its kind.
 var special = []struct {
 	prefix netip.Prefix
 	kind   string
@@ -62,10 +62,10 @@ var special = []struct {
 	{netip.MustParsePrefix("3fff::/20"), "documentation"},
 }
 
-// globalUnicast is all of IPv6 that is given out to the public (RFC 4291, section 2.4).
+// globalUnicast is the part of IPv6 that is allocated for the public internet (RFC 4291, section 2.4).
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
-// embedding are IPv6 networks whose addresses lead to the IPv4 address within them.
+// embedding are IPv6 networks whose addresses lead to an embedded IPv4 address.
 var embedding = []struct {
 	prefix netip.Prefix
 	at     int // first byte of the IPv4 address

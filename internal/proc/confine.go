@@ -21,21 +21,21 @@ type Limits struct {
 	Processes int
 }
 
-// Sandbox denies a child the network, devices, the sight of other processes, and writing files outside of
-// some folders. Every process that the child starts ends with it, even outside of its group. It
-// needs Linux with user namespaces.
+// Sandbox denies a child access to the network, devices and other processes, and to writing files outside
+// the writable folders. All processes that the child starts end with the child, even outside its process
+// group. A sandbox needs Linux with user namespaces.
 type Sandbox struct {
 	// Writable are absolute paths of folders or files that the child may write to.
 	Writable []string
 }
 
-// ErrNoSandbox means that this system does not allow a sandbox.
+// ErrNoSandbox means that this system does not support a sandbox.
 var ErrNoSandbox = errors.New("this system does not allow a sandbox")
 
 // plan describes a confined child. It is sent through a pipe to a helper, which is this program
 // started again: the helper applies the limits to itself and then becomes the child.
 type plan struct {
-	// Init is the first of the two helpers of a sandbox.
+	// Init marks the first of the two helpers of a sandbox.
 	Init     bool
 	Path     string
 	Args     []string
@@ -46,14 +46,14 @@ type plan struct {
 	Writable []string
 }
 
-// helperName is the name of a helper in place of a program's path. A helper has no arguments, so
-// that nobody can start one by accident, and without the pipe it does nothing.
+// helperName replaces the program's path in the arguments of a helper. A helper has no other arguments, so
+// that nobody can start it by accident, and it does nothing without the pipe.
 const helperName = "toolctl-child-helper"
 
-// Files of a helper, besides stdin, stdout and stderr.
+// File descriptors of a helper, besides stdin, stdout and stderr.
 const (
-	planFile   = 3 // the plan is read from
-	statusFile = 4 // why it failed is written to; it closes when the child's program starts
+	planFile   = 3 // the helper reads the plan from it
+	statusFile = 4 // the helper writes its error to it; it closes when the child's program starts
 )
 
 func init() {
@@ -62,8 +62,8 @@ func init() {
 	}
 }
 
-// helper is the process between this program and its child. It returns if it fails, or if it
-// is the first process of a sandbox and the child has ended.
+// helper runs between this program and its child. It returns if it fails, or if it is the first process of
+// a sandbox and the child has ended.
 func helper() int {
 	status := os.NewFile(statusFile, "status")
 	fail := func(err error) int {
@@ -86,14 +86,14 @@ func helper() int {
 	return fail(p.become(status))
 }
 
-// confined is a child with limits or a sandbox, with the pipes to its helper.
+// confined is a child with limits or a sandbox, together with the pipes to its helper.
 type confined struct {
 	plan             plan
-	tell, status     *os.File // ours
-	planEnd, statEnd *os.File // the helper's
+	tell, status     *os.File // our ends
+	planEnd, statEnd *os.File // the helper's ends
 }
 
-// confine turns cmd, the command of spec, into the helper of that child.
+// confine changes cmd, the command of spec, to start the helper of that child.
 func confine(cmd *exec.Cmd, spec *Spec) (*confined, error) {
 	c := &confined{plan: plan{Path: spec.Path, Args: cmd.Args, Env: spec.Env, Dir: spec.Dir, Limits: spec.Limits}}
 	self, err := helperPath()
@@ -153,11 +153,11 @@ func (c *confined) await() error {
 	return nil
 }
 
-// sandboxFailed begins the status of a helper that could not make its sandbox.
+// sandboxFailed is the prefix of the status of a helper that failed to create its sandbox.
 const sandboxFailed = "sandbox: "
 
-// ProbeSandbox starts a program in a sandbox and stops it. The error is an [ErrNoSandbox] if the system does not allow
-// that.
+// ProbeSandbox starts a program in a sandbox and stops it. The error is an [ErrNoSandbox] if the system
+// does not support a sandbox.
 func (h *Host) ProbeSandbox(program string) error {
 	c, err := h.Start(Spec{Path: program, Dir: "/", Sandbox: &Sandbox{}, StopTimeout: time.Second})
 	if err != nil {

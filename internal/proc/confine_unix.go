@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// become takes the limits of the plan and becomes its program; it returns only when that failed.
+// become applies the limits of the plan and executes its program. It returns only on failure.
 func (p *plan) become(status *os.File) error {
-	runtime.LockOSThread() // what the kernel keeps for a thread is to be that of the program
+	runtime.LockOSThread() // the kernel keeps some attributes per thread, and the program must inherit them
 	if p.Dir != "" {
 		if err := os.Chdir(p.Dir); err != nil {
 			return err
@@ -28,13 +28,13 @@ func (p *plan) become(status *os.File) error {
 		if l.limit <= 0 {
 			continue
 		}
-		r := syscall.Rlimit{Cur: uint64(l.limit), Max: uint64(l.limit)} //nolint:gosec // it is positive
+		r := syscall.Rlimit{Cur: uint64(l.limit), Max: uint64(l.limit)} //nolint:gosec // the limit is positive
 		if l.resource == syscall.RLIMIT_CPU {
-			r.Max++ // at Cur a process gets SIGXCPU, at Max it is killed
+			r.Max++ // a process gets SIGXCPU at Cur and is killed at Max
 		}
 		var was syscall.Rlimit
 		if syscall.Getrlimit(l.resource, &was) == nil {
-			r.Cur, r.Max = min(r.Cur, uint64(was.Max)), min(r.Max, uint64(was.Max)) //nolint:unconvert,gosec // its type differs between systems
+			r.Cur, r.Max = min(r.Cur, uint64(was.Max)), min(r.Max, uint64(was.Max)) //nolint:unconvert,gosec // the type differs between systems
 		}
 		if err := syscall.Setrlimit(l.resource, &r); err != nil {
 			return fmt.Errorf("set limit %d to %d: %w", l.resource, l.limit, err)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Where there are no process groups, only the child itself is ended.
+// Without process groups, stopping a child ends only the child itself.
 
 type guard struct{}
 

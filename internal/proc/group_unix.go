@@ -4,5 +4,5 @@ package proc
 
 import "syscall"
 
-// ownGroup gives a child a process group.
+// ownGroup gives a child its own process group.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

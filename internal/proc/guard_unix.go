@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// guard is a shell that kills the groups of children when this process is gone,
-// however it went: the end of its stdin tells it so. It has a group of its own,
-// which a Ctrl-C in the terminal does not reach.
+// guard is a shell that kills the process groups of children when this process ends for any reason. It
+// notices that end because its stdin closes. It runs in its own group, so that a Ctrl-C in the terminal
+// does not reach it.
 type guard struct {
 	mu    sync.Mutex
 	cmd   *exec.Cmd
-	stdin *os.File // nil where there is no shell
+	stdin *os.File // nil if the shell did not start
 }
 
 // The shell reads "+ GROUP" and "- GROUP".
@@ -48,7 +48,7 @@ func (g *guard) tell(op string, pid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.stdin != nil {
-		fmt.Fprintf(g.stdin, "%s %d\n", op, pid) // one that is gone guards nothing
+		fmt.Fprintf(g.stdin, "%s %d\n", op, pid) // if the shell has ended, it no longer guards
 	}
 }
 
@@ -65,10 +65,10 @@ func (g *guard) close() {
 	}
 }
 
-// terminateGroup asks every process of the group to end.
+// terminateGroup sends SIGTERM to every process of the group.
 func terminateGroup(pid int) error { return syscall.Kill(-pid, syscall.SIGTERM) }
 
 func killGroup(pid int) error { return syscall.Kill(-pid, syscall.SIGKILL) }
 
-// groupLives reports whether the group has a process.
+// groupLives reports whether the group still has a process.
 func groupLives(pid int) bool { return syscall.Kill(-pid, 0) == nil }

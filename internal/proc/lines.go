@@ -10,8 +10,7 @@ import (
 
 const maxLine = 8 << 10
 
-// readLines hands every line of r to f, until r ends. What of a line is beyond
-// maxLine is left out.
+// readLines calls f with each line of r until r ends. It cuts each line to maxLine bytes.
 func readLines(r io.Reader, f func([]byte)) {
 	b := bufio.NewReaderSize(r, maxLine)
 	for {
@@ -28,8 +27,8 @@ func readLines(r io.Reader, f func([]byte)) {
 	}
 }
 
-// Tail keeps the last lines that fit into a number of bytes. The zero value keeps
-// none. It may be used by many goroutines at once.
+// Tail keeps the last lines that fit into Max bytes. The zero value keeps no lines. It is safe for
+// concurrent use.
 type Tail struct {
 	Max int
 
@@ -42,19 +41,19 @@ func (t *Tail) Add(line []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buf = append(append(t.buf, line...), '\n')
-	if len(t.buf) > 2*t.Max { // seldom, so that a line costs little
+	if len(t.buf) > 2*t.Max { // rarely, to keep the cost per line low
 		t.buf = append(t.buf[:0], t.last()...)
 	}
 }
 
-// Bytes returns a copy of what is kept.
+// Bytes returns a copy of the kept lines.
 func (t *Tail) Bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return bytes.Clone(t.last())
 }
 
-// last returns the last Max bytes, from the start of a line.
+// last returns at most the last Max bytes, beginning at the start of a line.
 func (t *Tail) last() []byte {
 	if len(t.buf) <= t.Max {
 		return t.buf

@@ -1,11 +1,10 @@
-// Package proc runs child processes that talk over their stdin and stdout, each
-// in a process group of its own, and leaves none behind.
+// Package proc runs child processes that communicate over stdin and stdout, each in its own process group,
+// and ends all of them.
 //
-// A child ends with [Child.Stop], and with it everything it started in its group.
-// When this process is killed, its children end too: on Linux the kernel kills
-// each child (PR_SET_PDEATHSIG), and on every Unix a small shell that waits for
-// the end of this process kills the groups. What a child moved into a group or
-// session of its own, as daemons do, is beyond reach.
+// [Child.Stop] ends a child and all processes in its group. When this process is killed, its children end
+// too: on Linux the kernel kills each child (PR_SET_PDEATHSIG), and on every Unix a small shell that waits
+// for the end of this process kills the groups. Processes that a child moved into their own group or
+// session, as daemons do, are out of reach.
 package proc
 
 import (
@@ -18,26 +17,27 @@ import (
 	"time"
 )
 
-// Spec says what to run.
+// Spec describes a child.
 type Spec struct {
 	Path string   // of the program
 	Args []string // without the program's name
-	Env  []string // all of it
+	Env  []string // the complete environment
 	Dir  string
 	// StopTimeout is the time for each step of Stop.
 	StopTimeout time.Duration
-	// Hurry, once closed, makes each step of Stop take a fifth of a second at most.
+	// Hurry, once closed, limits each step of Stop to a fifth of a second.
 	Hurry <-chan struct{}
-	// Stderr takes each line of the child's stderr, without its end and cut to 8 KiB.
-	// The line is the function's to keep.
+	// Stderr receives each line of the child's stderr, without its line break and cut to 8 KiB. The function
+	// may keep the line.
 	Stderr func(line []byte)
-	// Limits bound the child; the zero value does not.
+	// Limits bound the child. The zero value sets no limits.
 	Limits Limits
-	// Sandbox is where it runs; nil for none. [ErrNoSandbox] says that there cannot be one.
+	// Sandbox confines the child; nil means no sandbox. The error is [ErrNoSandbox] if the system does not
+	// support one.
 	Sandbox *Sandbox
 }
 
-// A Host starts children. The zero value is ready. Close it after the last child stopped.
+// A Host starts children. The zero value is ready to use. Close it after the last child has stopped.
 type Host struct {
 	mu     sync.Mutex
 	starts chan start // nil until the first child
@@ -51,8 +51,8 @@ type start struct {
 	done chan error
 }
 
-// launch starts a command on the one thread that lives as long as the host: the
-// kernel kills a child with the thread that started it, not with the process.
+// launch starts a command on the one thread that lives as long as the host, because the kernel kills a
+// child when the thread that started it ends, not when the process ends.
 func (h *Host) launch(cmd *exec.Cmd) error {
 	h.mu.Lock()
 	if h.closed {
@@ -73,12 +73,12 @@ func (h *Host) launch(cmd *exec.Cmd) error {
 		}()
 	}
 	s := start{cmd, make(chan error, 1)}
-	h.starts <- s // under mu, so that Close does not close the channel meanwhile
+	h.starts <- s // under mu, so that Close cannot close the channel first
 	h.mu.Unlock()
 	return <-s.done
 }
 
-// Close ends what the host holds. Children must have stopped before.
+// Close releases the resources of the host. All children must have stopped before.
 func (h *Host) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,7 +95,7 @@ func (h *Host) Close() {
 
 // Child is a running process.
 type Child struct {
-	// Stdin and Stdout are the other ends of the child's. Whoever uses them closes them.
+	// Stdin and Stdout are our ends of the child's pipes. The user of a Child closes them.
 	Stdin, Stdout *os.File
 
 	cmd    *exec.Cmd
@@ -104,7 +104,7 @@ type Child struct {
 	stderr *os.File
 
 	exited   chan struct{} // the process ended
-	done     chan struct{} // and so did its group, and its stderr was read
+	done     chan struct{} // its group has ended too, and its stderr was read
 	stopping chan struct{}
 	stop     sync.Once
 	err      error // of the process; set before exited is closed
@@ -128,7 +128,7 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 		}
 		files[i], files[i+1] = w, r
 	}
-	files[0], files[1] = files[1], files[0] // the child reads its stdin
+	files[0], files[1] = files[1], files[0] // the child has the reading end of stdin
 	cmd := &exec.Cmd{Path: spec.Path, Args: append([]string{spec.Path}, spec.Args...), Env: spec.Env, Dir: spec.Dir,
 		Stdin: files[0], Stdout: files[2], Stderr: files[4], SysProcAttr: ownGroup()}
 	var c *confined
@@ -167,14 +167,13 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 	return child, nil
 }
 
-// PID is the process, and the number of its group.
+// PID returns the ID of the process, which is also the ID of its group.
 func (c *Child) PID() int { return c.cmd.Process.Pid }
 
-// Exited is closed when the process ended, by itself or not.
+// Exited returns a channel that is closed when the process has ended for any reason.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// Outcome says how the process ended, such as "exit status 1" or "signal: killed".
-// It waits for the end.
+// Outcome waits for the end of the process and describes it, such as "exit status 1" or "signal: killed".
 func (c *Child) Outcome() string {
 	<-c.exited
 	if c.err == nil {
@@ -183,9 +182,9 @@ func (c *Child) Outcome() string {
 	return c.err.Error()
 }
 
-const drain = 500 * time.Millisecond // for what is left in the pipes of a child that ended
+const drain = 500 * time.Millisecond // to read the rest of the pipes of a child that ended
 
-// reap waits for the process and then ends what is left of its group.
+// reap waits for the process and then ends the rest of its group.
 func (c *Child) reap() {
 	defer close(c.done)
 	lines := make(chan struct{})
@@ -198,10 +197,10 @@ func (c *Child) reap() {
 	select {
 	case <-c.stopping:
 		c.endGroup()
-	default: // it died: what it started serves no one
+	default: // the child has died, so nobody uses the processes that it started
 		_ = killGroup(c.PID())
 	}
-	// Whatever still holds the pipes is out of reach and not waited for.
+	// A process that still has the pipes open is out of reach, so reap does not wait for it.
 	_ = c.Stdout.SetReadDeadline(time.Now().Add(drain))
 	_ = c.stderr.SetReadDeadline(time.Now().Add(drain))
 	<-lines
@@ -209,10 +208,10 @@ func (c *Child) reap() {
 	c.guard.remove(c.PID())
 }
 
-// endGroup gives what is left of the group one step to end, and then kills it.
+// endGroup gives the rest of the group one step to end, and then kills it.
 func (c *Child) endGroup() {
 	if terminateGroup(c.PID()) != nil {
-		return // nobody is left
+		return // the group is already empty
 	}
 	hurry, end := c.spec.Hurry, time.Now().Add(c.spec.StopTimeout)
 	for time.Now().Before(end) {
@@ -220,7 +219,7 @@ func (c *Child) endGroup() {
 			return
 		}
 		select {
-		case <-time.After(5 * time.Millisecond): // a group that is not our child cannot be waited for
+		case <-time.After(5 * time.Millisecond): // there is no way to wait for a group that is not our child
 		case <-hurry:
 			hurry, end = nil, time.Now().Add(min(hurried, time.Until(end)))
 		}
@@ -228,13 +227,13 @@ func (c *Child) endGroup() {
 	_ = killGroup(c.PID())
 }
 
-// Stop ends the child in steps: it closes stdin, sends SIGTERM, and then SIGKILL,
-// to the whole group. It returns when the group is gone. Stop may be called more than once.
+// Stop ends the child in steps: it closes stdin, then sends SIGTERM and finally SIGKILL to the whole group.
+// It returns when the group has ended. Stop may be called more than once.
 func (c *Child) Stop() {
 	c.stop.Do(func() {
 		close(c.stopping)
 		c.Stdin.Close()
-		c.Stdout.Close() // a child that is blocked on a full pipe goes on
+		c.Stdout.Close() // unblocks a child that is writing to a full pipe
 		for _, step := range []func(int) error{terminateGroup, killGroup} {
 			if !c.exitsInTime() {
 				_ = step(c.PID())
@@ -266,7 +265,7 @@ func (c *Child) exitsInTime() bool {
 	}
 }
 
-// StartError names the program that could not be started.
+// StartError returns an error that names the program that could not be started.
 func StartError(command string, err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return fmt.Errorf("the program %q is not in PATH", command)
@@ -274,5 +273,5 @@ func StartError(command string, err error) error {
 	return fmt.Errorf("the program %q cannot be started: %w", command, err)
 }
 
-// Kill ends the child's group at once. Stop waits for its end.
+// Kill kills the child's group at once. Stop waits for its end.
 func (c *Child) Kill() { _ = killGroup(c.PID()) }

@@ -18,11 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helperPath is this very program, even when its file was replaced.
+// helperPath returns the path of this running program, even if its file was replaced.
 func helperPath() (string, error) { return "/proc/self/exe", nil }
 
-// isolated gives cmd namespaces of its own: no network, its own view of mounts and
-// processes. Its user is the same; what it may do to mounts it may do there alone.
+// isolated gives cmd its own namespaces: no network, and its own view of mounts and processes. The user
+// stays the same, and its rights over mounts apply only inside the namespace.
 func isolated(cmd *exec.Cmd) error {
 	a := cmd.SysProcAttr
 	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
@@ -32,14 +32,14 @@ func isolated(cmd *exec.Cmd) error {
 	return nil
 }
 
-// isolate is the first process of a sandbox. It makes the view of files, starts the second
-// helper, which becomes the program, and ends when that ends: the kernel then kills
-// whatever is left in the sandbox.
+// isolate runs as the first process of a sandbox. It sets up the view of files and starts the second
+// helper, which becomes the program. When that program ends, isolate returns, and the kernel kills all
+// remaining processes of the sandbox.
 func (p *plan) isolate(status *os.File) (int, error) {
 	if os.Getpid() != 1 {
 		return 0, errors.New(sandboxFailed + "the helper is not the first process of its namespace")
 	}
-	// The first process ignores what it does not handle; the program is not to inherit that.
+	// The first process ignores signals without a handler, and the program must not inherit that.
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	if err := p.view(); err != nil {
@@ -62,7 +62,7 @@ func (p *plan) isolate(status *os.File) (int, error) {
 		f.Close()
 	}
 	if err != nil {
-		return 126, nil //nolint:nilerr // the child says so
+		return 126, nil //nolint:nilerr // the child reports the error
 	}
 	if p.Limits.Processes > 0 {
 		go boundProcesses(p.Limits.Processes)
@@ -73,17 +73,17 @@ func (p *plan) isolate(status *os.File) (int, error) {
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
-			return 126, nil //nolint:nilerr // there is no child left to wait for
+			return 126, nil //nolint:nilerr // no child is left to wait for
 		case pid == child.Pid && ws.Signaled():
-			return 128 + int(ws.Signal()), nil // as a shell says it
+			return 128 + int(ws.Signal()), nil // the exit code that a shell uses for a signal
 		case pid == child.Pid:
 			return ws.ExitStatus(), nil
 		}
 	}
 }
 
-// boundProcesses kills everything in the sandbox when it has more processes than that, its
-// first one not counted. RLIMIT_NPROC does not hold for root.
+// boundProcesses kills all processes of the sandbox if their number, without the first process, exceeds
+// most. It is needed because RLIMIT_NPROC does not apply to root.
 func boundProcesses(most int) {
 	const often = 20 * time.Millisecond
 	for range time.Tick(often) {
@@ -103,8 +103,8 @@ func boundProcesses(most int) {
 // devices are the files of /dev that programs expect.
 var devices = []string{"null", "zero", "full", "random", "urandom"}
 
-// view makes all files read-only but those of the plan, without devices and without the
-// sockets of /run, and has /proc show the sandbox's own processes.
+// view makes all files read-only except those of the plan, hides devices and the sockets of /run, and
+// mounts a /proc that shows only the sandbox's own processes.
 func (p *plan) view() error {
 	step := func(what string, err error) error {
 		if err != nil {
@@ -152,12 +152,12 @@ func (p *plan) view() error {
 		return step("mount /proc", err)
 	}
 	if n := p.Limits.Processes; n > 0 {
-		// Since Linux 6.14 a sandbox has numbers of processes of its own, of which the kernel keeps
-		// back the first 300. Before that, boundProcesses has to be faster than a fork bomb.
+		// Since Linux 6.14 a sandbox has its own process numbers, of which the kernel reserves the first 300.
+		// Before that, boundProcesses has to be faster than a fork bomb.
 		_ = os.WriteFile("/proc/sys/kernel/pid_max", []byte(strconv.Itoa(301+n)), 0)
 	}
-	// A namespace of users would give the program all capabilities in it, and with them the parts
-	// of the kernel that only root reaches elsewhere.
+	// In its own user namespace the program would have all capabilities, and could reach parts of the kernel
+	// that are otherwise reserved for root.
 	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
 		return step("forbid further user namespaces", err)
 	}
@@ -183,7 +183,7 @@ func (p *plan) empty(dir string) error {
 	return unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "size=1m,mode=755")
 }
 
-// needs reports whether the child uses something below a folder.
+// needs reports whether the child uses a path below a folder.
 func (p *plan) needs(dir string) bool {
 	for _, path := range append([]string{p.Path, p.Dir}, p.Writable...) {
 		if real, err := filepath.EvalSymlinks(path); err == nil && strings.HasPrefix(real+"/", dir+"/") {
@@ -193,10 +193,10 @@ func (p *plan) needs(dir string) bool {
 	return false
 }
 
-// harden gives up what a program could use to get more rights, and in a sandbox what the
-// helper had to make it.
+// harden gives up everything that a program could use to gain privileges, and in a sandbox also the
+// privileges that the helper needed to create it.
 func (p *plan) harden() error {
-	// What this program was started with, and did not open itself, is not the child's.
+	// The child must not inherit files that this program received at its start and did not open itself.
 	_ = unix.CloseRange(planFile, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no new privileges: %w", err)
@@ -217,7 +217,7 @@ func (p *plan) harden() error {
 		return fmt.Errorf("drop capabilities: %w", err)
 	}
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
-		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // one that this kernel does not have
+		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // fails for a capability that this kernel does not have
 	}
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData

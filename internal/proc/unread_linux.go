@@ -2,8 +2,8 @@ package proc
 
 import "golang.org/x/sys/unix"
 
-// Unread returns how much of what was written to Stdin the child has not read; false
-// when that cannot be told. After the child ended it says what never reached it.
+// Unread returns the number of bytes written to Stdin that the child has not read. It returns false if the
+// number is unknown. After the child has ended, it is the number of bytes that never reached the child.
 func (c *Child) Unread() (int, bool) {
 	raw, err := c.Stdin.SyscallConn()
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package proc
 
-// Unread is known on Linux only.
+// Unread always returns false, because the number is available only on Linux.
 func (c *Child) Unread() (int, bool) { return 0, false }
