@@ -25,5 +25,5 @@ func Duration(d time.Duration) string {
 	return text
 }
 
-// Milliseconds is [Duration] of a number of milliseconds.
+// Milliseconds formats a number of milliseconds like [Duration].
 func Milliseconds(ms float64) string { return Duration(time.Duration(ms * float64(time.Millisecond))) }

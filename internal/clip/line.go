@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Line makes foreign text safe to print in one line: no line breaks and no control characters.
+// Line makes foreign text safe to print in one line, without line breaks and control characters.
 func Line(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -1,6 +1,5 @@
-// Package params reads the parameters of an assertion or a validator into the struct that
-// declares them. The JSON tags of its fields are the names of the parameters, so that the
-// struct is the only list of them: errors and the reference are made from it.
+// Package params reads the parameters of an assertion or a validator into the struct that declares them. The JSON tags
+// of the fields are the only list of parameter names: error messages and the reference are generated from these tags.
 package params
 
 import (
@@ -16,18 +15,17 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Checker is a struct of parameters with rules beyond their types.
+// Checker is a struct of parameters that have rules beyond their types.
 type Checker interface {
-	// Invalid says what is wrong with the parameters; "" when nothing is.
+	// Invalid returns a description of the violated rule, or "" if the parameters are valid.
 	Invalid() string
 }
 
-// Read reads a JSON object of parameters into structs. A field may have the tag need:"WHAT":
-// of the fields with the same words at least one must be given. A struct that is embedded
-// with the tag hands it to its fields. Unknown parameters are an
-// error; with lenient, as in manifests of PromptKit, they are returned. The parameter message
-// is always known, as PromptKit takes it everywhere. The message says what is wrong; it is ""
-// when nothing is.
+// Read reads a JSON object of parameters into structs. Fields with the tag need:"WHAT" form a group for each WHAT, and
+// at least one field of each group must be given. An embedded struct with the tag passes it on to its fields. An
+// unknown parameter is an error, except in lenient mode (for PromptKit manifests), where Read returns the unknown
+// names. Read always accepts the parameter "message", as PromptKit does. The returned message describes the error; it
+// is "" if there is no error.
 func Read(raw json.RawMessage, lenient bool, into ...any) (unknown []string, message string) {
 	given := map[string]json.RawMessage{}
 	if len(raw) > 0 && json.Unmarshal(raw, &given) != nil {
@@ -80,7 +78,7 @@ type field struct {
 	value      reflect.Value
 }
 
-// fields returns the parameters of structs, those of structs inside them included.
+// fields returns the parameters of structs, including those of nested structs.
 func fields(of ...any) (all []field) {
 	var add func(v reflect.Value, need string)
 	add = func(v reflect.Value, need string) {
@@ -107,7 +105,7 @@ func (f *field) empty() bool {
 	return f.value.IsZero()
 }
 
-// read reads the value of a parameter, and says what is wrong with it.
+// read reads the value of a parameter. It returns a description of the error, or "" if there is no error.
 func (f *field) read(raw json.RawMessage) (message string) {
 	err := json.Unmarshal(raw, f.value.Addr().Interface())
 	if err == nil {
@@ -123,7 +121,7 @@ func (f *field) read(raw json.RawMessage) (message string) {
 	return fmt.Sprintf("parameter %q: %v", f.name, err)
 }
 
-// typeName names a Go type as people name values of it.
+// typeName returns the name of a Go type as users know it.
 func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice:

@@ -61,7 +61,7 @@ type Expression struct{ *regexp.Regexp }
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (e *Expression) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
-		return nil // an empty one is none
+		return nil // an empty text sets no expression
 	}
 	re, err := regexp.Compile(string(text))
 	if err != nil {
@@ -71,7 +71,7 @@ func (e *Expression) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Expressions are regular expressions by the name of what they are for.
+// Expressions are regular expressions by name.
 type Expressions map[string]Expression
 
 // UnmarshalJSON implements [json.Unmarshaler].

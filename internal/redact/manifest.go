@@ -11,8 +11,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Manifests should refer to secrets as ${VAR}, but some contain them literally. Output
-// for people masks literal secrets and keeps references.
+// Manifests should refer to secrets as ${VAR}, but some contain literal secrets. Output for people masks literal
+// secrets and keeps references.
 
 const mask = "***"
 
@@ -93,8 +93,8 @@ var (
 	queryParam = regexp.MustCompile(`([?&])([^=&#]+)=([^&#]*)`)
 )
 
-// URL masks the password and the secret query parameters of a URL, which may contain
-// templates and references and so need not be valid yet.
+// URL masks the password and the secret query parameters of a URL. The URL may contain templates and references, so it
+// may not be valid yet.
 func URL(address string) string {
 	address = userInfo.ReplaceAllStringFunc(address, func(s string) string {
 		m := userInfo.FindStringSubmatch(s)

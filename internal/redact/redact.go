@@ -22,14 +22,13 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// Mask replaces what is masked.
+// Mask replaces masked values.
 const Mask = "[REDACTED]"
 
 const quotedMask = `"` + Mask + `"`
 
-// JSON returns raw masked by rules. Without a match it returns raw itself; raw is
-// never changed. Invalid JSON, or JSON nested deeper than encoding/json reads
-// (10,000 levels), is masked as a whole.
+// JSON returns raw with the values masked that rules name. If no rule matches, it returns raw unchanged; it never
+// modifies raw. Invalid JSON, and JSON nested deeper than encoding/json reads (10,000 levels), is masked as a whole.
 func JSON(raw json.RawMessage, rules []string) json.RawMessage {
 	if len(rules) == 0 {
 		return raw
@@ -109,7 +108,7 @@ func (n names) step(pointers [][]string, token string, isKey bool) (rest [][]str
 type splice[T string | []byte] struct {
 	src    T
 	out    []byte
-	copied int // src[:copied] is in out
+	copied int // src[:copied] is done: it was copied to out or replaced
 }
 
 // put replaces src[from:to].
@@ -118,7 +117,7 @@ func (s *splice[T]) put(from, to int, text T) {
 	s.copied = to
 }
 
-// done returns the resulting text.
+// done returns the result.
 func (s *splice[T]) done() T {
 	if s.copied == 0 {
 		return s.src
@@ -130,11 +129,11 @@ func (s *splice[T]) done() T {
 type walker struct {
 	*Masker
 	splice[[]byte]
-	depth int               // of documents within strings
-	hit   func(part []byte) // receives each value that a rule names; may be nil
+	depth int               // depth of documents nested in strings
+	hit   func(part []byte) // called with each value that a rule names; may be nil
 }
 
-// value walks the value that starts at i and returns where it ends.
+// value walks the value that starts at i and returns its end.
 func (w *walker) value(i int, pointers [][]string) int {
 	switch w.src[i] {
 	case '{':
@@ -166,7 +165,7 @@ func (w *walker) members(i int, pointers [][]string) int {
 		end := w.skip(i)
 		key := jsontext.Unquote(w.src[i:end])
 		w.str(i, end)
-		i = w.space(w.space(end) + 1) // over the colon
+		i = w.space(w.space(end) + 1) // skip the colon
 		i = w.child(i, pointers, key, true)
 		if i = w.space(i); w.src[i] == ',' {
 			i = w.space(i + 1)
@@ -203,7 +202,7 @@ func (w *walker) child(i int, pointers [][]string, token string, isKey bool) int
 	return end
 }
 
-// skip returns where the value that starts at i ends.
+// skip returns the end of the value that starts at i.
 func (w *walker) skip(i int) int { return jsontext.SkipValue(w.src, i) }
 
 func (w *walker) space(i int) int { return jsontext.SkipSpace(w.src, i) }

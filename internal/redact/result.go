@@ -10,8 +10,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Result masks the whole outcome of a call: the content, all parts and metadata, and the error,
-// whose type stays. It does not change what res points to.
+// Result masks the whole outcome of a call: the content, all parts and metadata, and the error. The error keeps its
+// type. Result does not modify the data that res points to.
 func (m *Masker) Result(res *v1.Result, err error) error {
 	if m.Empty() {
 		return err
@@ -77,8 +77,8 @@ func (m *Masker) binary(data string) string {
 	return data
 }
 
-// Error masks the texts of an error. Its type stays, and errors.Is still reports cancellation
-// and timeouts; a cause that contains masked text is left out.
+// Error masks the texts of an error. The error keeps its type, and errors.Is still reports cancellation and timeouts.
+// A cause that contains masked text is removed.
 func (m *Masker) Error(err error) error {
 	if err == nil || m.Empty() {
 		return err
@@ -115,7 +115,7 @@ func (m *Masker) Error(err error) error {
 	return out
 }
 
-// same returns err itself if masking changed nothing.
+// same returns err unchanged if masking changed nothing.
 func same[E error](err error, old, masked E) error {
 	if old.Error() == masked.Error() && fmt.Sprintf("%+v", old) == fmt.Sprintf("%+v", masked) {
 		return err
@@ -123,7 +123,7 @@ func same[E error](err error, old, masked E) error {
 	return masked
 }
 
-// masked is an error of any other type with masked text.
+// masked is an error of any other type, with masked text.
 type masked struct {
 	text string
 	err  error
@@ -144,7 +144,7 @@ func (m *Masker) data(raw json.RawMessage) json.RawMessage {
 	return m.JSON(raw)
 }
 
-// Violations masks the received values of violations that a rule covers, and the values of the masker anywhere.
+// Violations masks the received values of violations that a rule covers, and the values of the masker in all texts.
 func (m *Masker) Violations(in []v1.Violation) []v1.Violation {
 	if m.Empty() {
 		return in

@@ -13,8 +13,8 @@ import (
 // maxDepth limits the depth of nested texts; deeper ones are masked as a whole.
 const maxDepth = 6
 
-// Text masks a text: what the rules name, in JSON, in "name: value" and name=value, and in
-// percent-encoded and base64 words; and the values of the masker.
+// Text masks everything in a text that the rules name (in JSON, in "name: value" and name=value, and in
+// percent-encoded and base64 words), and the values of the masker.
 func (m *Masker) Text(s string) string {
 	if m.Empty() || s == "" {
 		return s
@@ -72,7 +72,7 @@ func (m *Masker) embedded(s string, depth int) string {
 		if left -= max(end, 1); left < 0 {
 			return Mask // too many brackets that are not valid JSON
 		}
-		if end < 0 { // to the end of the text
+		if end < 0 { // the bracket is not closed, so the JSON extends to the end of the text
 			left -= len(s) - i
 			i++
 			continue
@@ -90,7 +90,7 @@ func (m *Masker) embedded(s string, depth int) string {
 	return out.done()
 }
 
-// balanced returns the end of the bracket that opens s, ignoring strings; -1 if it is not closed.
+// balanced returns the end of the bracket that opens s, ignoring strings; -1 if the bracket is not closed.
 func balanced(s string) int {
 	end := jsontext.SkipValue(s, 0)
 	if last := s[end-1]; last != '}' && last != ']' {
@@ -108,7 +108,7 @@ func (m *Masker) pairs(s string) string {
 	return s
 }
 
-// words returns the names to look for in a text: bare keys, and pointers with one token.
+// words returns the names to find in a text: bare keys, and pointers with one token.
 func (p parsed) words() []string {
 	all := p.names[:len(p.names):len(p.names)]
 	for _, tokens := range p.pointers {
@@ -146,7 +146,7 @@ func pair(s, name string) string {
 	return out.done()
 }
 
-// pairValue returns the place of the value for the name at s[at:i]; from equals to if there is none.
+// pairValue returns the position of the value for the name at s[at:i]; from equals to if there is no value.
 func pairValue(s string, at, i int) (from, to int) {
 	if at > 0 && s[at-1] == '<' && i < len(s) && s[i] == '>' {
 		if end := strings.Index(s[i+1:], "</"); end >= 0 {
@@ -192,7 +192,7 @@ func pairValue(s string, at, i int) (from, to int) {
 	return i, len(s)
 }
 
-// closing returns the place of the closing quote, which has as many backslashes before it as the opening one.
+// closing returns the position of the closing quote, which has as many backslashes before it as the opening quote.
 func closing(s, mark string) int {
 	for i := 0; i < len(s); {
 		at := strings.Index(s[i:], mark)
@@ -243,7 +243,7 @@ func isEncoding(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_' || c == '%'
 }
 
-// word masks inside an encoded word.
+// word masks the inside of an encoded word.
 func (m *Masker) word(s string, depth int) string {
 	if strings.IndexByte(s, '%') >= 0 {
 		plain, err := url.QueryUnescape(s)

@@ -22,7 +22,7 @@ import (
 // for concurrent use. A nil Masker masks nothing.
 type Masker struct {
 	rules  parsed
-	values []string // the longest first, since one may contain another
+	values []string // the longest first, because a value may contain another
 	long   *strings.Replacer
 	short  map[string]bool
 }
@@ -68,7 +68,7 @@ func (m *Masker) Add(values ...string) {
 	}
 }
 
-// has reports whether v is known, for few values: most maskers have few, and need no map.
+// has reports whether v is one of few known values. Most maskers have few values, so they need no map.
 func (m *Masker) has(v string) bool { return len(m.values) < 64 && slices.Contains(m.values, v) }
 
 // forms returns the encodings in which servers and libraries repeat a value.
@@ -180,7 +180,7 @@ func (m *Masker) isNumber(token string) bool {
 	if err != nil {
 		return false
 	}
-	for _, v := range m.values { // 4e5 is 400000
+	for _, v := range m.values { // different notations can mean the same number, such as 4e5 and 400000
 		if len(v) < wholeWords || len(v) > 40 {
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 // secretForm is the format of the secrets of a well-known service.
 type secretForm struct {
 	kind, variable string
-	// needs are folded texts, one of which every such secret contains. Most texts contain none, so
-	// that the expression need not run.
+	// needs are texts in folded case, at least one of which occurs in every such secret. A text without them need not be
+	// matched with the expression.
 	needs []string
 	form  func() *regexp.Regexp
 }
@@ -61,14 +61,14 @@ func WrittenOut(text, key string) (kind, variable string) {
 }
 
 var (
-	// unformed matches texts that may be a secret without a known format: long, and neither a path nor prose.
+	// unformed matches long texts that are neither a path nor prose, so they may be a secret without a known format.
 	unformed    = regexp.MustCompile(`^[A-Za-z0-9_~+=-][A-Za-z0-9._~+/=-]{15,}$`)
 	notSecret   = regexp.MustCompile(`(?i)[-_](file|path|dir|url|uri|name|env|type|ttl|length|id)$`)
 	notVariable = regexp.MustCompile(`[^A-Za-z0-9]+`)
 )
 
-// Named returns the environment variable for a value with a name such as X-Api-Key or
-// DB_PASSWORD that looks like a secret without a known format.
+// Named returns the environment variable for a value that looks like a secret without a known format, because of its
+// name, such as X-Api-Key or DB_PASSWORD.
 func Named(name, value string) (variable string, ok bool) {
 	if !secretName.MatchString(name) || notSecret.MatchString(name) || !unformed.MatchString(value) ||
 		!strings.ContainsAny(value, "0123456789") || !strings.ContainsFunc(value, unicode.IsLetter) {

@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// equal reports whether a equals one of the others. Values of different types are not
-// equal; that is no error, since a model may send either type.
+// equal reports whether a equals one of the others. Values of different types are unequal but not an error, because a
+// model may send either type.
 func equal(a any, others ...any) (bool, error) {
 	if len(others) == 0 {
 		return false, fmt.Errorf("eq needs two values")

@@ -59,7 +59,7 @@ const (
 	// MaxSteps is the maximum number of text pieces, values and loop iterations of a rendering.
 	MaxSteps = 1_000_000
 
-	maxNesting = 100 // of if, range, with and parentheses
-	maxCalls   = 64  // of functions in an action, since ctx is not checked between them
+	maxNesting = 100 // limit for if, range, with and parentheses
+	maxCalls   = 64  // function calls in an action, between which ctx is not checked
 	maxWidth   = 1000
 )

@@ -13,18 +13,17 @@ import (
 
 // Error is a violation of a template or of one rendering of it.
 type Error struct {
-	// Name is the name the template was parsed with.
+	// Name is the name that was given to the parser.
 	Name string
 	// Line is the line in the source, from 1; 0 for an error without a line.
 	Line int
 	// Message describes the error. It may quote the source, but never an argument.
 	Message string
-	// Missing is the name of a missing argument that the template prints, if that is the
-	// error.
+	// Missing is the name of the missing argument if the template prints one.
 	Missing string
-	// Output is the output if it is not JSON; it contains arguments.
+	// Output is the output if it is not valid JSON. It contains arguments.
 	Output []byte
-	// Err is the cause, if any: an error of the context or of [Options.Escape].
+	// Err is the cause: an error of the context or of [Options.Escape]; nil for other errors.
 	Err error
 }
 
@@ -82,7 +81,7 @@ func (t *tree) execError(err error) error {
 	}
 	e := &Error{Name: t.name, Message: err.Error()}
 	m := execPlace.FindStringSubmatch(e.Message)
-	if m == nil { // an error of the context, by way of the writer
+	if m == nil { // the writer returned an error of the context
 		e.Err = err
 		return e
 	}

@@ -24,9 +24,8 @@ func ParseJSON(name, src string) (*JSON, error) {
 	return &JSON{t}, nil
 }
 
-// ParseLenient is [ParseJSON] for templates that were written for text/template
-// itself: missing and null values are "<no value>" inside a JSON string, as there,
-// and null outside of one.
+// ParseLenient is [ParseJSON] for templates that were written for text/template: like text/template, it prints missing
+// and null values as "<no value>" inside a JSON string. Outside of strings they are null.
 func ParseLenient(name, src string) (*JSON, error) {
 	t, err := ParseJSON(name, src)
 	if err != nil {
@@ -52,16 +51,16 @@ func (t *JSON) Render(ctx context.Context, args map[string]any) (json.RawMessage
 	return out, nil
 }
 
-// jsonEncoding follows the output as a lexer of JSON (RFC 8259) would, to know
-// whether a value is inside a string.
+// jsonEncoding scans the output as a JSON lexer (RFC 8259) does, to find out whether a value is inside a string.
 type jsonEncoding struct {
 	inString bool
-	// slash and hex say that an escape sequence is incomplete: its letter, or so many hex digits, are missing.
+	// slash and hex report an incomplete escape sequence: slash that its letter is missing, hex how many digits are
+	// missing.
 	slash bool
 	hex   int
-	// rendered says that the last token contains a value, keyed that such a token became a key.
+	// rendered reports that the last token contains a value, and keyed that such a token became a key.
 	rendered, keyed bool
-	// lenient is that of the tree.
+	// lenient is the setting of the tree.
 	lenient bool
 }
 
@@ -112,7 +111,7 @@ func (e *jsonEncoding) value(out []byte, v value) ([]byte, error) {
 	return append(out, v.text...), nil
 }
 
-// noValue is what text/template prints for a missing or null value.
+// noValue is the text that text/template prints for a missing or null value.
 const noValue = "<no value>"
 
 // appendEscaped appends text as the inside of a JSON string (RFC 8259, section
@@ -149,7 +148,7 @@ func checkJSON(text []byte, keys bool) error {
 	return checkKeys(dec)
 }
 
-// checkKeys refuses duplicate keys in valid JSON, whose depth json.Valid has limited.
+// checkKeys refuses duplicate keys in JSON that json.Valid has accepted, which also limits the depth.
 func checkKeys(dec *json.Decoder) error {
 	token, err := dec.Token()
 	if err != nil {

@@ -94,8 +94,8 @@ func tagPath(tag string, whole func(string) bool) ([]string, error) {
 	return path, nil
 }
 
-// fieldAction returns what text/template parses {{.a.b}} to; unlike there, names may
-// contain characters that Go identifiers may not.
+// fieldAction returns the node that text/template parses {{.a.b}} to. Unlike in text/template, names may contain
+// characters that are not allowed in Go identifiers.
 func fieldAction(path []string, line int) *parse.ActionNode {
 	field := &parse.FieldNode{NodeType: parse.NodeField, Ident: path}
 	cmd := &parse.CommandNode{NodeType: parse.NodeCommand, Args: []parse.Node{field}}

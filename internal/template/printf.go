@@ -116,9 +116,8 @@ func operand(verb byte, v any) (any, error) {
 	return nil, fmt.Errorf("%%%c of printf takes a whole number, got one with a fraction or an exponent", verb)
 }
 
-// floatOperand returns a float64 if that is exact, else the number with all its digits.
-// Numbers outside of the range of float64 are refused: they would print as many digits as
-// their exponent says.
+// floatOperand returns a float64 if it represents the number exactly, and otherwise the number with all its digits.
+// Numbers outside of the range of float64 are refused, because they would print as many digits as their exponent says.
 func floatOperand(v any, text string) (any, error) {
 	f, err := strconv.ParseFloat(text, 64)
 	exact, ok := jsontext.Number(text)

@@ -2,16 +2,15 @@ package template
 
 import "context"
 
-// Options of a text template. The zero value works.
+// Options are the options of a text template. The zero value works.
 type Options struct {
-	// Escape escapes a value for the output. out is the output before the value, which
-	// tells its context, for example before or after the "?" of a URL; it must not be
-	// changed. An error ends the rendering and must not quote the value. Default: values
-	// are not escaped.
+	// Escape escapes a value for the output. out is the output before the value and shows its context, for example before
+	// or after the "?" of a URL. Escape must not change out. An error ends the rendering and must not quote the value.
+	// Default: values are not escaped.
 	Escape func(out []byte, value string) (string, error)
 
-	// Whole reports whether a name with dots is a variable for [ParseMustache] rather than a
-	// field of an object. Default: no name is.
+	// Whole reports whether [ParseMustache] treats a name with dots as one variable rather than as a field of an object.
+	// Default: names with dots are fields.
 	Whole func(name string) bool
 }
 
@@ -31,8 +30,8 @@ func ParseText(name, src string, o Options) (*Text, error) {
 	return &Text{tree: t, opts: o}, nil
 }
 
-// Render renders the template with the arguments, which it does not change. Errors
-// are of type *[Error]; it wraps errors of ctx and of Escape.
+// Render renders the template with the arguments, which it does not change. Errors are of type *[Error], which wraps
+// errors of ctx and of Escape.
 func (t *Text) Render(ctx context.Context, args map[string]any) (string, error) {
 	return t.RenderValue(ctx, args)
 }

@@ -28,7 +28,7 @@ type site struct {
 	line int
 	// src is the source of the action, truncated to a readable length.
 	src string
-	// arg is the argument that it prints, if it prints nothing else.
+	// arg is the argument if the action only prints an argument.
 	arg string
 }
 
@@ -37,7 +37,7 @@ type tree struct {
 	root   *template.Template
 	sites  []site
 	fields map[string]bool
-	needed map[string]bool // of fields
+	needed map[string]bool // names of the fields that the template always prints
 	whole  bool            // the template uses all arguments at once
 	// lenient renders missing and null values as text/template does.
 	lenient bool
@@ -76,15 +76,13 @@ func newTree(name string, root *template.Template) (*tree, error) {
 	return t, nil
 }
 
-// Fields returns the names of the arguments that the template uses, sorted:
-// `{{.a.b}}` uses a. It does not find arguments that are used other than by a field
-// of the top level, such as `{{index . "a"}}`; see ReadsAll.
+// Fields returns the names of the arguments that the template uses, sorted: `{{.a.b}}` uses a. It only finds top-level
+// fields. ReadsAll reports other uses, such as `{{index . "a"}}`.
 func (t *tree) Fields() []string {
 	return slices.Sorted(maps.Keys(t.fields))
 }
 
-// Needed returns those of Fields that the template always prints, sorted: without one of
-// them it cannot be rendered.
+// Needed returns the fields that the template always prints, sorted. Rendering fails without them.
 func (t *tree) Needed() []string {
 	if t.lenient {
 		return nil
@@ -92,14 +90,14 @@ func (t *tree) Needed() []string {
 	return slices.Sorted(maps.Keys(t.needed))
 }
 
-// ReadsAll reports whether the template uses all its arguments at once, as in
-// `{{json .}}` or `{{index . "a"}}`, so that [Text.Fields] may not be all that it reads.
+// ReadsAll reports whether the template uses all its arguments at once, as in `{{json .}}` or `{{index . "a"}}`. Then
+// [Text.Fields] may be incomplete.
 func (t *tree) ReadsAll() bool { return t.whole }
 
 // visit is the state of the walk through a {{define}}.
 type visit struct {
 	open, rewritten bool
-	// asRoot and asOther say that its fields were collected with all arguments as dot, or with another value.
+	// asRoot and asOther report that the walk has collected the fields with dot as all arguments, or as another value.
 	asRoot, asOther bool
 }
 
@@ -113,7 +111,7 @@ func (w *walker) fail(line int, format string, args ...any) error {
 	return &Error{Name: w.tree.name, Line: line, Message: fmt.Sprintf(format, args...)}
 }
 
-// define walks the body of a template. root says that its dot is all arguments.
+// define walks the body of a template. root reports whether dot is all arguments.
 func (w *walker) define(t *template.Template, root bool, line int) error {
 	v := w.state[t.Name()]
 	if v.open {

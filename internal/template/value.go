@@ -12,15 +12,14 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// null is the JSON null inside a template. As an empty array it is false for if,
-// and, or, not and range; unlike nil, it differs from a missing argument.
+// null is the JSON null inside a template. It is an empty array, so if, and, or, not and range treat it as false;
+// unlike nil, it differs from a missing argument.
 type null [0]struct{}
 
 func (null) String() string               { return "null" }
 func (null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// raw is JSON text from a function, which is written unchanged outside of JSON
-// strings. Arguments never have this type.
+// raw is JSON text from a function. It is written unchanged outside of JSON strings. Arguments never have this type.
 type raw string
 
 var errMissing = errors.New("its argument is missing: guard it with default or if")
@@ -59,7 +58,7 @@ func convert(v any) any {
 	return convertOther(v)
 }
 
-// convertOther converts other Go values through their JSON form.
+// convertOther converts other Go values by encoding them as JSON.
 func convertOther(v any) any {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -85,8 +84,8 @@ func whole(f float64) any {
 	return f
 }
 
-// number returns an int64 or a float64 if that is exact, else n. A json.Number that
-// is not a number is text.
+// number returns an int64 or a float64 if it represents n exactly, and otherwise n. A json.Number that is not a number
+// is text.
 func number(n json.Number) any {
 	if n == "" || n[0] != '-' && (n[0] < '0' || n[0] > '9') || !json.Valid([]byte(n)) {
 		return string(n)
@@ -126,7 +125,7 @@ func scalar(v any) (string, bool) {
 		return strconv.FormatInt(v, 10), true
 	case int:
 		return strconv.Itoa(v), true
-	case uint8: // a byte of a string, by index
+	case uint8: // indexing a string returns a byte
 		return strconv.Itoa(int(v)), true
 	case float64:
 		if math.IsInf(v, 0) || math.IsNaN(v) {

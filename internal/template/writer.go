@@ -23,7 +23,7 @@ const (
 	isJSON     = 'j' // JSON text: numbers, booleans, objects, lists, results of json
 	isNull     = '0'
 	isMissing  = 'm'
-	isBad      = 'e' // no JSON value; the text is the message
+	isBad      = 'e' // not a JSON value; the text is the message
 	isTick     = 't'
 	isArgument = 'a'
 )
@@ -66,7 +66,7 @@ func appendMark(b []byte, kind byte, id int) []byte {
 
 // encoding encodes values for the output. Each rendering has its own.
 type encoding interface {
-	// literal observes text of the template, which the writer appends itself.
+	// literal observes text of the template, which the writer itself appends.
 	literal(text []byte)
 	// value appends a value to out.
 	value(out []byte, v value) ([]byte, error)
@@ -79,7 +79,7 @@ type writer struct {
 	args  map[string]any
 	out   []byte
 	steps int
-	ended func() error // why the rendering must end; nil if it need not
+	ended func() error // returns why the rendering must end, or nil
 }
 
 func (w *writer) Write(p []byte) (int, error) {
@@ -152,7 +152,7 @@ func (w *writer) tooLarge() error {
 	return &Error{Name: w.tree.name, Message: fmt.Sprintf("the output is larger than %d bytes", MaxOutput)}
 }
 
-// render executes the template; dot is the arguments, or any JSON value.
+// render executes the template. dot is the map of arguments, or any JSON value.
 func (t *tree) render(ctx context.Context, dot any, enc encoding) (out []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -175,7 +175,7 @@ func (t *tree) render(ctx context.Context, dot any, enc encoding) (out []byte, e
 	return w.out, nil
 }
 
-// convertArgs converts the arguments; missing ones stay missing.
+// convertArgs converts the arguments. Missing arguments stay missing.
 func convertArgs(args map[string]any) map[string]any {
 	m := make(map[string]any, len(args))
 	for k, v := range args {

@@ -16,7 +16,7 @@ import (
 // Rule is a rule for a text. Its fields are its parameters, with PromptKit's names, for
 // [params.Read] to fill. Where PromptKit has two names for one thing, both are read.
 type Rule interface {
-	// Check returns how a text breaks the rule; nil when it does not.
+	// Check returns how a text breaks the rule; nil if the text meets it.
 	Check(text string) *Broken
 }
 
@@ -28,8 +28,8 @@ type Broken struct {
 	Reason string
 }
 
-// New returns the rule of the assertion type kind, which the manifest calls name; nil for a
-// type that is not about a text. With promptKit, schemas are of the draft that PromptKit uses.
+// New returns the rule for the assertion type kind, which the manifest calls name; nil if the type does not check a
+// text. With promptKit, schemas use PromptKit's JSON Schema draft.
 func New(kind, name string, schemas *validate.Cache, promptKit bool) Rule {
 	switch kind {
 	case "content_excludes":
@@ -60,7 +60,7 @@ func New(kind, name string, schemas *validate.Cache, promptKit bool) Rule {
 	return nil
 }
 
-// Quoted shows texts in a message.
+// Quoted formats texts for a message.
 func Quoted(texts []string, join string) string {
 	all := make([]string, len(texts))
 	for i, t := range texts {
@@ -91,7 +91,7 @@ type includes struct{ Patterns }
 
 func (r *includes) Check(text string) *Broken { return missing(r.Patterns.Patterns, text) }
 
-// missing is broken by a text that lacks one of the patterns.
+// missing returns a violation if a text lacks one of the patterns; nil if the text has all patterns.
 func missing(patterns []string, text string) *Broken {
 	gone := Missing(patterns, text)
 	if gone == nil {
@@ -122,8 +122,8 @@ type excludes struct {
 	Patterns  []string `json:"patterns" need:"patterns"`
 	Words     []string `json:"words" need:"patterns"`
 	MatchMode string   `json:"match_mode"`
-	words     bool     // without a match_mode, whole words are looked for
-	lenient   bool     // an unknown match_mode is substring, as PromptKit has it
+	words     bool     // whole words are matched if match_mode is missing
+	lenient   bool     // an unknown match_mode means substring, as in PromptKit
 }
 
 // Invalid implements [params.Checker].
@@ -169,7 +169,7 @@ type MaxLength struct {
 	MaxTokens     count `json:"max_tokens" need:"max"`
 }
 
-// count is a number of things; 0 is none that is given.
+// count is a limit; 0 means no limit.
 type count int
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -187,7 +187,7 @@ func (n *count) UnmarshalJSON(raw []byte) error {
 
 func (r *MaxLength) bytes() int { return int(cmp.Or(r.Max, r.MaxCharacters, r.MaxChars)) }
 
-// Cut returns the beginning of a text that has more bytes than are allowed; "" for another.
+// Cut returns the beginning of a text that has too many bytes; "" if the text is within the limit.
 func (r *MaxLength) Cut(text string) string {
 	if most := r.bytes(); most > 0 && len(text) > most {
 		return clip.Start(text, most)
@@ -238,8 +238,8 @@ func (r *sentenceCount) Check(text string) *Broken {
 	return &Broken{fmt.Sprintf("at most %d sentences", most), fmt.Sprintf("%d: %s", n, show(text)), tooMany(n, "sentence", most)}
 }
 
-// Document is JSON in a text: all of it, or with the parameters the first code block or the
-// first object or array in it.
+// Document extracts JSON from a text: the whole text or, depending on the parameters, the first code block or the
+// first object or array.
 type Document struct {
 	AllowWrapped bool `json:"allow_wrapped"`
 	ExtractJSON  bool `json:"extract_json"`

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// WordBoundary is the match mode that looks for whole words; every other looks for a part
-// of the text.
+// WordBoundary is the match mode for whole words. All other modes match any part of the text.
 const WordBoundary = "word_boundary"
 
 // Missing returns the patterns that a text does not contain, ignoring case.
@@ -23,9 +22,9 @@ func Missing(patterns []string, text string) (missing []string) {
 	return missing
 }
 
-// Found returns the first pattern that a text contains, ignoring case; "" if it contains none. With words it finds only
-// whole words. An end of a pattern that is not an ASCII letter, digit or underscore, as in C++ or café, need not be the
-// end of a word.
+// Found returns the first pattern that a text contains, ignoring case; "" if the text contains no pattern. With words
+// it finds only whole words. If a pattern starts or ends with a character other than an ASCII letter, digit or
+// underscore, as in C++ or café, that end need not be at a word boundary.
 func Found(patterns []string, text string, words bool) string {
 	for _, p := range patterns {
 		has := len(Missing([]string{p}, text)) == 0
@@ -45,7 +44,7 @@ var (
 	endsWord   = regexp.MustCompile(`\w$`)
 )
 
-// wholeWords is a pattern as an expression that looks for whole words.
+// wholeWords returns an expression that matches a pattern as whole words.
 func wholeWords(pattern string) *regexp.Regexp {
 	expression := regexp.QuoteMeta(pattern)
 	if startsWord.MatchString(pattern) {

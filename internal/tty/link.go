@@ -21,7 +21,7 @@ func Answer(socket string, say func() string) (stop func(), err error) {
 	if err := ownFolder(filepath.Dir(socket)); err != nil {
 		return nil, err
 	}
-	_ = os.Remove(socket) // a process that was killed leaves it behind
+	_ = os.Remove(socket) // a killed process leaves its socket behind
 	ln, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err
@@ -33,12 +33,12 @@ func Answer(socket string, say func() string) (stop func(), err error) {
 			switch {
 			case errors.Is(err, net.ErrClosed):
 				return
-			case err != nil: // such as too many open files
+			case err != nil: // for example, too many files are open
 				time.Sleep(time.Second)
 				continue
 			}
 			_ = conn.SetDeadline(time.Now().Add(linkWait))
-			_, _ = io.WriteString(conn, say()) // an error means that the other program is gone
+			_, _ = io.WriteString(conn, say()) // the write fails only if the other program has ended
 			_ = conn.Close()
 		}
 	})

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// ErrInterrupted is the cause of a context that Ctrl-C ended. Then a command ends at once, while
-// after SIGTERM and SIGHUP it waits for calls and servers.
+// ErrInterrupted is the cause of a context that Ctrl-C ended. Commands then end at once. After SIGTERM and SIGHUP,
+// they wait for calls and servers.
 var ErrInterrupted = errors.New("interrupted")
 
 // UntilSignal returns a context that the first signal ends. A second signal ends the process.
@@ -42,7 +42,7 @@ func KeepOnBrokenPipe() (undo func()) {
 // Interrupted returns a channel that is closed when Ctrl-C ends the context.
 func Interrupted(ctx context.Context) <-chan struct{} { return Hurry(ctx, math.MaxInt64) }
 
-// Hurry returns a channel that is closed as soon as Ctrl-C ends the context, or some time after another cause ends it.
+// Hurry returns a channel that is closed when Ctrl-C ends the context, or after a delay when something else ends it.
 func Hurry(ctx context.Context, after time.Duration) <-chan struct{} {
 	ch := make(chan struct{})
 	context.AfterFunc(ctx, func() {

@@ -39,8 +39,8 @@ type Lines struct {
 // NewLines returns a reader of the lines of in.
 func NewLines(in io.Reader) *Lines { return &Lines{in: bufio.NewReader(in)} }
 
-// Ask calls show, which prints a question, and returns the next line. Concurrent questions wait.
-// A line without a line end, at the end of the input, comes with an error.
+// Ask calls show, which prints a question, and returns the next line. Concurrent questions wait for each other. If the
+// input ends without a line break, Ask returns the last line with an error.
 func (l *Lines) Ask(ctx context.Context, show func()) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

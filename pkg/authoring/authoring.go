@@ -93,8 +93,8 @@ type read struct {
 	path string
 }
 
-// read returns the folder with the text of the input in it. A named file is read as a text too, so
-// that a file without a manifest is an error.
+// read returns the folder together with the text of the input. It also reads a named file as a text, so that a file
+// without a manifest is an error.
 func (o Options) read(in input) (*read, error) {
 	name := filepath.ToSlash(filepath.Clean(in.Path))
 	switch {
@@ -164,8 +164,8 @@ func (o Options) checked(ctx context.Context, in input) (*read, *manifest.Set, e
 	return r, set, r.valid(violations)
 }
 
-// valid returns an error with the violations in the named file or folder; nil if there are none. It
-// ignores those of the whole folder, which may contain files for other programs.
+// valid returns an error with the violations in the named file or folder; nil if there are none. It ignores violations
+// of the whole folder, because the folder may contain files for other programs.
 func (r *read) valid(violations []v1.Violation) error {
 	const most = 20
 	var bad []string
@@ -209,7 +209,7 @@ func explain(_ context.Context, in struct {
 }) (explained, error) {
 	doc, err := schemas.Explain(in.Path, in.Recursive)
 	if err != nil {
-		return explained{}, errors.New(err.Error()) // without its type, which would say that a tool was not found
+		return explained{}, errors.New(err.Error()) // drop the type, which would report that a tool was not found
 	}
 	return explained{Kind: doc.Kind, Path: doc.Path, Text: doc.Text()}, nil
 }

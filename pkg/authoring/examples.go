@@ -53,7 +53,7 @@ func examples(ctx context.Context, in struct {
 
 func (e example) is(other example) bool { return e.Name == other.Name }
 
-// choose returns the examples for a topic, the shortest first, and the examples that they need.
+// choose returns the examples for a topic, the shortest first, and the other examples that these use.
 func choose(all []example, topic string) []example {
 	chosen := []example{}
 	if topic == "" {
@@ -85,8 +85,8 @@ func choose(all []example, topic string) []example {
 	return chosen
 }
 
-// loadExamples reads manifests/. It leaves out PromptKit manifests, and manifests with data files, which
-// an agent would not have.
+// loadExamples reads manifests/. It skips PromptKit manifests, and manifests with data files, because an agent would
+// not have those files.
 func loadExamples(ctx context.Context) ([]example, error) {
 	set, err := manifest.LoadFS(ctx, manifests.FS, manifest.Options{})
 	if err != nil {

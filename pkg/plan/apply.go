@@ -31,9 +31,9 @@ func (p *Plan) Others() store.Others {
 	return store.LeaveOthers
 }
 
-// Apply makes exactly the changes of the plan. If a manifest or an object of the store has changed since the
-// plan was made, nothing changes, and the error is a *[StaleError] that names each. objects are the present
-// manifests; of the options, By, Command and DryRun count.
+// Apply makes exactly the changes of the plan. If a manifest or an object of the store has changed since the plan was
+// made, nothing changes, and the error is a *[StaleError] that names each change. objects are the present manifests.
+// Apply uses only By, Command and DryRun of the options.
 func (p *Plan) Apply(ctx context.Context, st store.Store, objects []v1.Object, opts store.ApplyOptions) ([]store.Change, error) {
 	given := make(map[v1.Key]v1.Object, len(objects))
 	for _, o := range objects {
@@ -78,7 +78,7 @@ func (p *Plan) Apply(ctx context.Context, st store.Store, objects []v1.Object, o
 	opts.Prune = len(prune) > 0
 	opts.Keep = func(r store.Record) bool { return !prune[r.Key()] }
 	changes, err := st.Apply(ctx, touched, opts)
-	if _, ok := errors.AsType[*store.ConflictError](err); ok { // changed since the check
+	if _, ok := errors.AsType[*store.ConflictError](err); ok { // the store has changed since the check
 		for _, text := range strings.Split(err.Error(), "\n") {
 			stale.Conflicts = append(stale.Conflicts, strings.TrimPrefix(text, "apply: "))
 		}

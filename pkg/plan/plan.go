@@ -1,5 +1,5 @@
-// Package plan lists the changes that an apply of manifests would make in a store, and later makes exactly
-// those, or none if a manifest or an object has changed in between.
+// Package plan lists the changes that an apply of manifests would make in a store. Later it makes exactly those
+// changes, or no change if a manifest or an object has changed in the meantime.
 //
 //	changes, err := st.Apply(ctx, objects, opts) // with opts.DryRun
 //	report, err := plan.Compare(ctx, st, objects, changes)
@@ -7,8 +7,8 @@
 //	...
 //	changes, err := p.Apply(ctx, st, objects, store.ApplyOptions{})
 //
-// A plan contains no manifests, and so none of their secrets: it has the digest of each object before and
-// after the change.
+// A plan has the digest of each object before and after the change. It contains no manifests, so it contains no
+// secrets from manifests.
 package plan
 
 import (
@@ -35,15 +35,15 @@ const Version = 1
 type Plan struct {
 	Version int       `json:"plan"`
 	Created time.Time `json:"created"`
-	// Files, Namespace and Selector select the manifests of the plan; Overlays are the Files that are built.
+	// Files, Namespace and Selector select the manifests of the plan. Overlays are the Files that toolctl builds.
 	Files     []string `json:"files"`
 	Overlays  []string `json:"overlays,omitempty"`
 	Namespace string   `json:"namespace,omitempty"`
 	Selector  string   `json:"selector,omitempty"`
-	// Set is the set of the apply; Named reports that --set named it, and not the paths.
+	// Set is the set of the apply. Named reports that --set gave its name, rather than the paths.
 	Set   string `json:"set"`
 	Named bool   `json:"set_named,omitempty"`
-	// TakeOver and Prune are as for apply.
+	// TakeOver and Prune are the options of the apply.
 	TakeOver bool `json:"take_over,omitempty"`
 	Prune    bool `json:"prune,omitempty"`
 	// Steps are the changed objects.
@@ -76,8 +76,8 @@ type Lister interface {
 	List(ctx context.Context, opts store.ListOptions) (store.List, error)
 }
 
-// Compare classifies the changes of a dry run, with the tools and policies of the store and of the objects as
-// their surroundings.
+// Compare classifies the changes of a dry run in the context of the tools and policies of the store and of the
+// objects.
 func Compare(ctx context.Context, st Lister, objects []v1.Object, changes []store.Change) (*diff.Report, error) {
 	list, err := st.List(ctx, store.ListOptions{})
 	if err != nil {
@@ -137,7 +137,7 @@ func Overridden(ctx context.Context, st store.Overrides, objects []v1.Object, re
 	return nil
 }
 
-// Left returns the objects of the store that belong to a set and are not among its objects any longer.
+// Left returns the objects of the store that belong to a set but are no longer among its objects.
 func Left(ctx context.Context, st Lister, set string, objects []v1.Object) ([]v1.Key, error) {
 	list, err := st.List(ctx, store.ListOptions{Set: set})
 	if err != nil {
@@ -222,8 +222,8 @@ func Read(in io.Reader) (*Plan, error) {
 	return p, nil
 }
 
-// Digest returns the digest of an object. The place of the manifest, its comments and the order of its keys do
-// not count.
+// Digest returns the digest of an object. The digest does not depend on the place of the manifest, its comments and
+// the order of its keys.
 func Digest(o v1.Object) (string, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {
@@ -236,7 +236,7 @@ func Digest(o v1.Object) (string, error) {
 		return "", err
 	}
 	h := o.Head()
-	text, err := jsontext.Marshal(map[string]any{ // json sorts the keys
+	text, err := jsontext.Marshal(map[string]any{ // Marshal sorts the keys
 		"apiVersion": h.APIVersion, "kind": h.Kind, "namespace": h.Namespace(), "name": h.Metadata.Name,
 		"labels": noEmpty(h.Metadata.Labels), "annotations": noEmpty(h.Metadata.Annotations), "spec": doc["spec"], "files": h.Files,
 	})

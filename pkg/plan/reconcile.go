@@ -8,9 +8,9 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Reconcile makes a set of the store equal to the objects: it plans, and applies that plan or nothing. If the
-// set is already equal and has the commit of the options, it writes nothing: the report is nil, and the changes
-// are all unchanged.
+// Reconcile makes a set of the store equal to the objects: it creates a plan, and applies the whole plan or nothing.
+// If the set is already equal and has the commit of the options, Reconcile writes nothing: the report is nil, and all
+// changes are "unchanged".
 func Reconcile(ctx context.Context, st store.Store, objects []v1.Object, opts store.ApplyOptions) (*diff.Report, []store.Change, error) {
 	dry := opts
 	dry.DryRun, dry.Prune = true, true

@@ -28,10 +28,10 @@ func SetName(paths []string) (string, error) {
 	return strings.Join(slices.Compact(abs), "\n"), nil
 }
 
-// Skipped returns a function that reports whether a skipped document may contain an applied object, which then
-// must not be pruned: an object of the same name, or any object of a file with an unidentified part, or of a
-// folder that was not read. An object without a namespace may be in the given one. It returns nil if nothing
-// was skipped.
+// Skipped returns a function that reports whether a skipped document may contain an applied object. Such an object
+// must not be pruned. It may be an object with the same name, or any object of a file with an unidentified part, or of
+// a folder that was not read. An object without a namespace may be in the given namespace. Skipped returns nil if
+// nothing was skipped.
 func Skipped(skipped []manifest.Skipped, namespace string) func(store.Record) bool {
 	if len(skipped) == 0 {
 		return nil

@@ -6,8 +6,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Abandoned returns a sentence for each count of a policy that an edit discards. A nil after means a
-// removed policy; a nil before means a new one, which discards nothing.
+// Abandoned returns a sentence for each count of a policy that an edit discards. If after is nil, the policy is
+// removed; if before is nil, the policy is new, and the edit discards nothing.
 func Abandoned(before, after *v1.ToolPolicy) []string {
 	if before == nil {
 		return nil

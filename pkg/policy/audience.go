@@ -21,7 +21,7 @@ func (c *Chain) Audience() *Audience {
 	}
 	var refuse []string
 	for _, r := range c.steps {
-		if r.blocks() { // for some: for all, the chain would be blocked
+		if r.blocks() { // if this rule blocked all principals, the chain would be blocked
 			refuse = append(refuse, fmt.Sprintf("%q", r.policy.match.Principals))
 		}
 	}
@@ -32,7 +32,7 @@ func (c *Chain) Audience() *Audience {
 	return &Audience{chain: c, text: strings.Join(slices.Compact(refuse), " ")}
 }
 
-// Sees reports whether some call of the principal may run.
+// Sees reports whether the principal may make some call.
 func (a *Audience) Sees(principal string) bool { return a.chain.BlockedFor(principal) == nil }
 
 // String returns the same text for audiences that see the same.

@@ -11,14 +11,13 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Chain is the rules that govern one tool. It never changes and may be used by
-// many goroutines at once. A nil chain, like one that no policy governs, allows
-// every call.
+// Chain is the list of rules that govern one tool. It never changes and is safe for concurrent use. A nil chain allows
+// every call, as does a chain without policies.
 type Chain struct {
 	set      *Set
 	tool     Subject
 	policies []*policy // matching policies, including those without rules
-	personal bool      // some of them match principals: of returns the chain for one
+	personal bool      // some policies match principals: of returns the chain of one principal
 	requires bool      // a policy for all principals has tool_choice required
 	// steps are the rules that may affect a call, in the order of evaluation: counts,
 	// refusals by name, and approvals. They end with the first rule that refuses every
@@ -53,27 +52,26 @@ func (c *Chain) of(principal string) *Chain {
 
 // Request is what a decision depends on besides the tool.
 type Request struct {
-	// Session names the session; empty means a session of its own.
+	// Session is the name of the session; empty for a call outside of any session.
 	Session string
-	// Turn names the turn within the session; empty means the session's unnamed turn.
+	// Turn is the name of the turn within the session; empty means the session's unnamed turn.
 	Turn string
 	// Principal is the caller, for policies that match principals and limits that count by
 	// them; empty means an anonymous caller. A session belongs to its principal: two principals
 	// that use the same name have two sessions.
 	Principal string
-	// Args are the arguments for the executor, and Now is the time of the call, both for rules
-	// written in Go. Args is nil for an explanation without arguments.
+	// Args are the arguments for the executor, and Now is the time of the call. Only rules written in Go use them. Args
+	// is nil for an explanation without arguments.
 	Args json.RawMessage
 	Now  time.Time
 }
 
 // Admission is the outcome of [Chain.Admit].
 type Admission struct {
-	// Decision says allow, audit or deny, and the rule that decided. It is empty
-	// when no policy governs the call.
+	// Decision is allow, audit or deny, with the rule that decided. It is empty if no policy governs the call.
 	Decision v1.PolicyDecision
-	// Approval is the approval that the call needs before it may run; nil for none. Decision
-	// holds in addition.
+	// Approval is the approval that the call needs before it may run; nil if it needs no approval. Decision applies in
+	// addition.
 	Approval *Approval
 	// Budgets are the remaining budgets of the call, as in [v1.Result].
 	Budgets []v1.Budget
@@ -82,9 +80,9 @@ type Admission struct {
 	reserved []v1.Counter
 }
 
-// Release gives back the counts that the call reserved, if its executor never ran.
-// It works even after ctx has ended, which is often why the executor did not run,
-// and gives up after five seconds. Further calls do nothing.
+// Release gives back the counts that the call reserved. Call it if the executor never ran. It works even after ctx has
+// ended, because the end of ctx is often why the executor did not run, and gives up after five seconds. Further calls
+// do nothing.
 func (a *Admission) Release(ctx context.Context) error {
 	const patience = 5 * time.Second
 	reserved := a.reserved
@@ -104,10 +102,9 @@ func (a *Admission) Release(ctx context.Context) error {
 	return nil
 }
 
-// Admit decides on a call and reserves its counts. The error is a
-// [*v1.PolicyError] that names the first rule that refuses, or a [*v1.ExecutionError] when
-// the counters failed; in both cases nothing is reserved, the call must not go on,
-// and the decision of the admission is "deny". store must not be nil.
+// Admit decides on a call and reserves its counts. The error is a [*v1.PolicyError] that names the first rule that
+// refuses, or a [*v1.ExecutionError] if the counters failed. In both cases nothing is reserved, the decision of the
+// admission is "deny", and the caller must not make the call. store must not be nil.
 func (c *Chain) Admit(ctx context.Context, store Counters, req Request) (Admission, error) {
 	if c == nil {
 		return Admission{}, nil
@@ -185,8 +182,8 @@ func (c *Chain) budgets(at map[string]int, counts []v1.Count, counted bool) (bud
 	return budgets
 }
 
-// counters returns the kept counters of some rules, each once and in order, and the index of each by the
-// key of its rules.
+// counters returns the persistent counters of some rules in order and without duplicates, and the index of each
+// counter by the key of its rules.
 func counters(rules []*rule, t *Subject, req Request) (keys []v1.Counter, at map[string]int) {
 	at = map[string]int{}
 	for _, r := range rules {
@@ -198,8 +195,8 @@ func counters(rules []*rule, t *Subject, req Request) (keys []v1.Counter, at map
 	return keys, at
 }
 
-// ask evaluates the rules written in Go, before anything is counted. It returns their verdicts,
-// and whether a rule of an enforced policy refuses.
+// ask evaluates the rules written in Go before anything is counted. It returns their verdicts, and whether a rule of
+// an enforced policy refuses the call.
 func (c *Chain) ask(ctx context.Context, req Request) (said map[*rule]verdict, refused bool) {
 	said = map[*rule]verdict{}
 	for _, r := range c.steps {
@@ -211,8 +208,8 @@ func (c *Chain) ask(ctx context.Context, req Request) (said map[*rule]verdict, r
 	return said, refused
 }
 
-// reserve reserves the counters. If a rule refuses the call anyway, it only
-// looks for a full counter, since a counting rule may come before that rule.
+// reserve reserves the counters. If a rule refuses the call anyway, reserve only looks for a full counter, because a
+// counting rule may precede that rule.
 func reserve(ctx context.Context, store Counters, keys []v1.Counter, refused bool) (counts []v1.Count, full int, err error) {
 	switch {
 	case len(keys) == 0:
@@ -240,8 +237,8 @@ func firstFull(counters []v1.Counter, counts []v1.Count) int {
 	return -1
 }
 
-// BlockedFor returns the refusal of the first rule that refuses every call of the
-// tool by a principal; nil if some call may run. See [Chain.Blocked].
+// BlockedFor returns the refusal of the first rule that refuses every call of the tool by a principal; nil if some
+// call may run. See [Chain.Blocked].
 func (c *Chain) BlockedFor(principal string) *v1.PolicyError {
 	if c == nil {
 		return nil
@@ -249,10 +246,9 @@ func (c *Chain) BlockedFor(principal string) *v1.PolicyError {
 	return c.of(principal).Blocked()
 }
 
-// Blocked returns the refusal of the first rule that refuses every call of the
-// tool, for all principals and counts (tool_choice none, a blocklist, an allowlist,
-// a limit of 0), or nil if there is none. Such a tool need not be offered. Policies
-// in mode audit block nothing.
+// Blocked returns the refusal of the first rule that refuses every call of the tool, for all principals and counts
+// (tool_choice none, a blocklist, an allowlist, a limit of 0); nil if no rule does. Such a tool need not be offered.
+// Policies in mode audit block nothing.
 func (c *Chain) Blocked() *v1.PolicyError {
 	if c == nil || !c.blocked {
 		return nil
@@ -260,8 +256,8 @@ func (c *Chain) Blocked() *v1.PolicyError {
 	return c.steps[len(c.steps)-1].refusal(&c.tool, v1.Count{}, verdict{})
 }
 
-// Guards reports whether a policy in mode enforce refuses calls of the tool, limits them or
-// holds them for approval, for all principals.
+// Guards reports whether a policy in mode enforce refuses, limits or holds for approval the tool's calls of all
+// principals.
 func (c *Chain) Guards() bool {
 	return c != nil && slices.ContainsFunc(c.steps, func(r *rule) bool { return !r.policy.audit && !r.policy.personal() })
 }

@@ -12,34 +12,33 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// Case is a call with a different decision than before.
+// Case is a call that gets a different decision than before.
 type Case struct {
 	Tool      string `json:"tool"`
 	Namespace string `json:"namespace"`
 	// Principal is the caller; empty for an anonymous one.
 	Principal string `json:"principal,omitempty"`
-	// Labels are the labels of a tool that the manifests do not have.
+	// Labels are the labels of the tool if it does not exist in the manifests.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Earlier is the number of calls before this one, and Where relates them to it.
+	// Earlier is the number of earlier calls, and Where describes how they relate to this call.
 	Earlier int64  `json:"earlier_calls,omitempty"`
 	Where   string `json:"earlier_where,omitempty"`
 	// Was and Now are the decisions: allow, audit, pending or deny.
 	Was string `json:"was"`
 	Now string `json:"now"`
-	// Rule is the deciding field of the policy: now, or before if no rule decides now.
+	// Rule is the field of the policy that decides now, or that decided before if no rule decides now.
 	Rule string `json:"rule,omitempty"`
-	// Message says why.
+	// Message is the reason for the decision.
 	Message string `json:"message,omitempty"`
 }
 
-// Compare finds calls that show the effect of a change of a policy: one that is treated more
-// strictly than before, and one that is treated less strictly; each is nil if none was found. A
-// nil before means a new policy, a nil after a removed one. The decisions are those of
-// [Chain.Admit] for this policy alone.
+// Compare finds calls that show the effect of a policy change: one call that is treated more strictly than before, and
+// one that is treated less strictly; nil if no such call was found. If before is nil, the policy is new; if after is
+// nil, the policy is removed. The decisions are those of [Chain.Admit] for this policy alone.
 //
-// Tools come from known, and are made up for patterns without a matching tool. The earlier calls
-// of a case are all alike: they have the turn, session, principal, tool and time of the call
-// itself, or differ from it in one of these.
+// Compare uses tools from known, and invents tools for patterns without a matching tool. The earlier calls of a case
+// are all alike: they have the same turn, session, principal, tool and time as the call itself, or differ in one of
+// these.
 func Compare(ctx context.Context, before, after *v1.ToolPolicy, known *Tools) (tighter, looser *Case) {
 	c := &comparison{was: newJudge(before), now: newJudge(after)}
 	for _, p := range []*v1.ToolPolicy{before, after} {
@@ -55,8 +54,8 @@ func Compare(ctx context.Context, before, after *v1.ToolPolicy, known *Tools) (t
 	return c.tighter, c.looser
 }
 
-// CompareTools does for a change of a tool what [Compare] does for one of a policy: it finds calls
-// with a different decision because the tool has other labels, or another server.
+// CompareTools does for a change of a tool what [Compare] does for a change of a policy: it finds calls that get a
+// different decision because the tool has other labels or another server.
 func CompareTools(ctx context.Context, policies []*v1.ToolPolicy, before, after Subject) (tighter, looser *Case) {
 	set := Compile(policies)
 	c := &comparison{policies: policies, subjects: []sampled{{was: before, now: after, real: true}}}
@@ -72,10 +71,10 @@ type comparison struct {
 	tighter, looser *Case
 }
 
-// sampled is a tool whose calls are tried, before and after the change.
+// sampled is a tool whose calls are compared before and after the change.
 type sampled struct {
 	was, now Subject
-	real     bool // the manifests have the tool
+	real     bool // the manifests contain the tool
 }
 
 // judge is one side of the comparison.
@@ -83,7 +82,7 @@ type judge struct{ set *Set }
 
 func newJudge(p *v1.ToolPolicy) *judge { return &judge{set: Compile([]*v1.ToolPolicy{p})} }
 
-// maxTried limits the calls that a comparison tries.
+// maxTried limits the number of calls that a comparison tries.
 const maxTried = 200_000
 
 func (c *comparison) search(ctx context.Context) {
@@ -108,12 +107,12 @@ func (c *comparison) search(ctx context.Context) {
 	}
 }
 
-// relation says how the earlier calls relate to the tried one.
+// relation describes how the earlier calls relate to the tried call.
 type relation struct {
-	where   string // empty for no earlier calls
+	where   string // empty if there are no earlier calls
 	earlier Request
-	ago     time.Duration // how long before
-	tool    *sampled      // nil: the same
+	ago     time.Duration // time since the earlier calls
+	tool    *sampled      // nil means the same tool
 }
 
 var (
@@ -152,8 +151,8 @@ func relations(all []sampled, at int, principal string, counts bool) []relation 
 	return list
 }
 
-// try decides on a call after n earlier ones, on both sides, and reports whether both
-// refuse it: then no further calls can run.
+// try decides on a call after n earlier calls, on both sides, and reports whether both sides refuse it. Then no
+// further calls can run.
 func (c *comparison) try(ctx context.Context, s sampled, r relation, principal string, n int64) (both bool) {
 	probe := tried
 	probe.Principal = principal
@@ -195,11 +194,11 @@ func (s sampled) caseOf(principal string, r relation, n int64, was, now outcome)
 // outcome is the decision of one side on a call.
 type outcome struct {
 	decision, rule, message string
-	timeout                 time.Duration // of a pending call
+	timeout                 time.Duration // timeout of a pending call
 }
 
-// stricter reports whether a call is treated more strictly than by another side. Audit counts as
-// allow, since the call runs.
+// stricter reports whether this side treats the call more strictly than the other side. The decision audit counts as
+// allow, because the call runs.
 func (o outcome) stricter(than outcome) bool {
 	rank := func(o outcome) int { return max(weight(o.decision), weight(v1.DecisionAudit)) }
 	if rank(o) != rank(than) {
@@ -208,8 +207,8 @@ func (o outcome) stricter(than outcome) bool {
 	return o.decision == v1.DecisionPending && o.timeout < than.timeout
 }
 
-// decide returns the decision of the side on a call after n earlier ones; it is not ok if these
-// would not have run.
+// decide returns the decision of the side on a call after n earlier calls. The last result is false if the earlier
+// calls would not have run.
 func (j *judge) decide(ctx context.Context, tool Subject, req Request, earlierTool Subject, r relation, n int64) (_ outcome, ok bool) {
 	counts, before := &supposed{now: triedAt}, triedAt.Add(-r.ago)
 	if n > 0 {
@@ -219,7 +218,7 @@ func (j *judge) decide(ctx context.Context, tool Subject, req Request, earlierTo
 		shared := maps.Clone(theirs.keys)
 		maps.DeleteFunc(shared, func(k string, _ bool) bool { return !mine.keys[k] })
 		counts.keys, counts.n, counts.now = shared, n-1, before
-		if earlierTool.Name != tool.Name { // they share counters with each other that this call does not use
+		if earlierTool.Name != tool.Name { // the earlier calls may share counters that this call does not use
 			counts.keys = theirs.keys
 		}
 		if j.ask(ctx, earlierTool, r.earlier, counts).decision == v1.DecisionDeny {
@@ -247,8 +246,8 @@ func (j *judge) ask(ctx context.Context, tool Subject, req Request, counters Cou
 	return outcome{decision: admission.Decision.Decision, rule: admission.Decision.Rule}
 }
 
-// supposed are counters of which those in keys stand at n and the others at 0. With note, all stand
-// at 0 and the keys are recorded.
+// supposed are simulated counters. Counters in keys have the count n, and all others 0. With note, all counts are 0,
+// and the keys are recorded.
 type supposed struct {
 	now  time.Time
 	note bool
@@ -278,7 +277,7 @@ func (s *supposed) Read(_ context.Context, counters []v1.Counter) ([]v1.Count, e
 	return counts, nil
 }
 
-// bounds returns the numbers of earlier calls at which a decision can change, 0 first.
+// bounds returns the numbers of earlier calls at which a decision can change, starting with 0.
 func (c *comparison) bounds() []int64 {
 	all := []int64{0}
 	for _, p := range c.policies {
@@ -297,7 +296,7 @@ func (c *comparison) bounds() []int64 {
 	return slices.Compact(all)
 }
 
-// principals returns callers that the policies distinguish, the anonymous one first.
+// principals returns the callers that the policies distinguish, starting with the anonymous caller.
 func (c *comparison) principals() []string {
 	all := []string{""}
 	for _, p := range c.policies {

@@ -11,7 +11,7 @@ import (
 // Tools are the tools of manifests, for [Compare]. They are safe for concurrent use.
 type Tools struct{ byNamespace map[string][]Subject } // each sorted by name
 
-// NewTools returns Tools. If two have the same name, the first counts.
+// NewTools returns Tools. Of two tools with the same name, it keeps the first.
 func NewTools(subjects []Subject) *Tools {
 	t := &Tools{byNamespace: map[string][]Subject{}}
 	for _, s := range subjects {
@@ -71,7 +71,7 @@ func (c *comparison) sample(known *Tools) []sampled {
 			})
 		}
 	}
-	for _, want := range labels { // tools without a matching pattern
+	for _, want := range labels { // tools that match no pattern
 		n := 0
 		known.fitting(namespace, "*", func(s Subject) bool {
 			if s.hasLabels(want) && firstFit(patterns, s.Name) == "" {
@@ -109,7 +109,7 @@ func (c *comparison) patterns() []string {
 	return slices.Compact(all)
 }
 
-// labels returns the label sets that the policies distinguish, no labels first.
+// labels returns the label sets that the policies distinguish, starting with no labels.
 func (c *comparison) labels() []map[string]string {
 	all := []map[string]string{nil}
 	for _, p := range c.policies {

@@ -15,19 +15,19 @@ import (
 // count is the counting part of a rule.
 type count struct {
 	limit int64
-	per   string   // one of spans
-	tools []string // what is counted; empty: all tools that the policy governs
+	per   string   // a value of spans
+	tools []string // patterns of the counted tools; empty means all tools that the policy governs
 	id    string   // identifies the count within its policy
-	name  string   // of the limit, if it has one
-	// What is counted separately. A session belongs to its principal, so counting by
-	// session implies counting by principal.
+	name  string   // name of the limit; may be empty
+	// The flags select what is counted separately. A session belongs to its principal, so counting by session implies
+	// counting by principal.
 	bySession, byPrincipal, byTool bool
 	// window is the length of a calendar span; 0 if the rule counts within a session.
 	window time.Duration
 }
 
-// newCount returns a count. A negative limit allows no calls, since to [Counters] it
-// would mean no limit.
+// newCount returns a count. If limit is negative, the count allows no calls, because [Counters] would treat a negative
+// limit as no limit.
 func newCount(limit int64, per string, tools []string) *count {
 	c := &count{limit: max(limit, 0), per: per, tools: tools, bySession: per == v1.PerTurn || per == v1.PerSession}
 	switch per {
@@ -41,7 +41,7 @@ func newCount(limit int64, per string, tools []string) *count {
 	return c
 }
 
-// apart sets what is counted separately; without values the default of the span stays.
+// apart sets what is counted separately. Without values, the default of the span applies.
 func (c *count) apart(by []string) {
 	if len(by) == 0 {
 		return
@@ -68,9 +68,8 @@ func (c *count) includes(t *Subject) (fit, bool) {
 	return t.among(c.tools)
 }
 
-// kept reports whether the count outlives the call. Counts of an unnamed session do
-// not: the call is the only one in it, so they are 0 before it. Nor do counts of an
-// unnamed turn outside of a session.
+// kept reports whether the count outlives the call. Counts of an unnamed session do not: they always start at 0,
+// because the session has only this call. Nor do counts of an unnamed turn outside of a session.
 func (c *count) kept(req Request) bool {
 	switch {
 	case req.Session != "":
@@ -84,13 +83,13 @@ func (c *count) kept(req Request) bool {
 // sessionIdle is how long the count of a session or a turn is kept after its last call.
 const sessionIdle = 30 * 24 * time.Hour
 
-// counter returns the counter for a call of the tool. Its key consists of the policy, the id of
-// the count, the span, what it counts by, and the values of these and of the turn, all escaped
-// and separated by "|", so that different counts have different keys.
+// counter returns the counter for a call of the tool. The key of the counter joins the policy, the id of the count,
+// the span, what it counts by, and the values of these and of the turn with "|". All parts are escaped, so that
+// different counts have different keys.
 func (r *rule) counter(t *Subject, req Request) v1.Counter {
 	c := v1.Counter{Limit: r.bound, Window: r.count.window}
 	if c.Window == 0 && (r.count.bySession || r.count.per == v1.PerTurn) {
-		c.Idle = sessionIdle // clients name sessions and turns: they may be any number
+		c.Idle = sessionIdle // clients choose the names of sessions and turns, so their number is unlimited
 	}
 	var buf [192]byte // enough for most keys, so that only the key itself is allocated
 	key := append(buf[:0], r.key...)
@@ -186,8 +185,8 @@ func (c *count) span() string {
 	return s
 }
 
-// spanAndBy returns the part of the counter's key for the span and for what is counted
-// separately. It is the span alone for the default of the span.
+// spanAndBy returns the part of the counter's key for the span and for what is counted separately. For the default of
+// the span, it returns the span alone.
 func (c *count) spanAndBy() string {
 	s := c.per
 	switch {

@@ -20,9 +20,9 @@ type Explanation struct {
 	// Rule and Policy name the deciding rule; empty if all rules allow the call.
 	Rule   string `json:"rule,omitempty"`
 	Policy string `json:"policy,omitempty"`
-	// Matched are the policies that govern the tool, by name.
+	// Matched are the names of the policies that govern the tool.
 	Matched []string `json:"matched"`
-	// Verdicts has every rule of the matched policies, in the order of evaluation.
+	// Verdicts has the verdict of every rule of the matched policies, in the order of evaluation.
 	Verdicts []Verdict `json:"verdicts"`
 	// Unmatched are the policies that do not govern the call.
 	Unmatched []Unmatched `json:"unmatched"`
@@ -36,13 +36,13 @@ type Verdict struct {
 	// Verdict is "allow", "deny", "pending" (the call waits until a person approves it),
 	// "audit" (deny or pending in a policy with mode audit) or "not_asked".
 	Verdict string `json:"verdict"`
-	// Message is the reason.
+	// Message is the reason for the verdict.
 	Message string `json:"message"`
-	// MatchedName is the name of the tool that matches a pattern of the rule; empty if none
-	// does, and for rules without patterns.
+	// MatchedName is the name of the tool that matches a pattern of the rule; empty if no name matches, and for rules
+	// without patterns.
 	MatchedName string `json:"matched_name,omitempty"`
-	// Limit, UsedBefore and UsedAfter are the numbers of a rule that counts the call. A call
-	// that any rule refuses or holds uses nothing.
+	// Limit, UsedBefore and UsedAfter are set if the rule counts the call. A call that any rule refuses or holds uses
+	// nothing.
 	Limit      *int64 `json:"limit,omitempty"`
 	UsedBefore *int64 `json:"used_before,omitempty"`
 	UsedAfter  *int64 `json:"used_after,omitempty"`
@@ -54,13 +54,12 @@ type Verdict struct {
 type Unmatched struct {
 	Policy string `json:"policy"`
 	Reason string `json:"reason"`
-	// Principals are the principals whose calls of the tool it governs; empty for none.
+	// Principals are the principals whose calls of the tool the policy governs; empty if it governs no call of the tool.
 	Principals []string `json:"principals,omitempty"`
 }
 
-// Explain returns what [Chain.Admit] would decide on the same request, and why,
-// without reserving anything. It also evaluates the rules after the first refusal.
-// The error says that the counters failed.
+// Explain returns the decision of [Chain.Admit] on the same request, with the reasons, without reserving anything. It
+// also evaluates the rules after the first refusal. An error means that the counters failed.
 func (c *Chain) Explain(ctx context.Context, store Counters, req Request) (Explanation, error) {
 	e := Explanation{Decision: v1.DecisionAllow, Matched: []string{}, Verdicts: []Verdict{}, Unmatched: []Unmatched{}}
 	if c == nil {
@@ -109,7 +108,7 @@ func (c *Chain) Explain(ctx context.Context, store Counters, req Request) (Expla
 	return e, nil
 }
 
-// weight orders decisions: the one with the larger weight wins.
+// weight orders decisions: the decision with the largest weight applies.
 func weight(decision string) int {
 	return slices.Index([]string{v1.DecisionAllow, v1.DecisionAudit, v1.DecisionPending, v1.DecisionDeny}, decision)
 }
@@ -126,7 +125,7 @@ func (c *Chain) rules(principal string) []*rule {
 	return rules
 }
 
-// explain returns the verdict of the rule alone; UsedAfter is that of a refused call.
+// explain returns the verdict of the rule alone. For a refused call, UsedAfter does not count the call.
 func (r *rule) explain(ctx context.Context, t *Subject, n v1.Count, req Request) Verdict {
 	v := Verdict{Policy: r.policy.name, Rule: r.name, Source: r.source}
 	var ok, counts bool

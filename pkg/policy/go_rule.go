@@ -24,7 +24,7 @@ type Rule struct {
 	Name string
 	// Description says in sentences what the field means, for explain.
 	Description string
-	// Schema is the JSON Schema of the field's value; the zero value takes any.
+	// Schema is the JSON Schema of the field's value; the zero value allows any value.
 	Schema json.RawMessage
 	// Compile reads the value of one policy. It is called for each policy with the rule
 	// whenever policies are compiled. An error refuses every call. Required.
@@ -127,7 +127,7 @@ func (r Rule) read(value json.RawMessage) (j Judge, err error) {
 	return j, err
 }
 
-// judged evaluates a rule; one that fails or panics refuses the call.
+// judged evaluates a rule. If the rule fails or panics, it refuses the call.
 func judged(ctx context.Context, judge Judge, t *Subject, req Request) (v verdict) {
 	defer func() {
 		if p := recover(); p != nil {

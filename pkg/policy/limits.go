@@ -11,8 +11,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// limits returns the rules of spec.limits: each limits the calls of some tools, counted
-// together, in a span.
+// limits returns the rules of spec.limits. Each rule limits the number of calls of some tools in a span; the calls of
+// these tools are counted together.
 func limits(s *v1.ToolPolicySpec) []*rule {
 	var rules []*rule
 	for i, l := range s.Limits {
@@ -44,9 +44,9 @@ func knownBy(by []string) bool {
 	return !slices.ContainsFunc(by, func(b string) bool { return !slices.Contains(all, b) })
 }
 
-// limitID identifies a limit within its policy, regardless of its position and max_calls: by its
-// name, or else by the tools that it counts. The span and what it counts by are part of the key,
-// too, since a count cannot continue in another span.
+// limitID identifies a limit within its policy by its name, or else by the tools that it counts, but not by its
+// position and max_calls. The span and what it counts by are also part of the key, because a count cannot continue in
+// another span.
 func limitID(l *v1.Limit) string {
 	if l.Name != "" {
 		return "limits=" + escape(l.Name)

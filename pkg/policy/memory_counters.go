@@ -11,27 +11,25 @@ import (
 )
 
 const (
-	// shardCount bounds how many goroutines can count at once. A set of shards
-	// fits in one uint64.
+	// shardCount limits how many goroutines can count at once. A set of shards fits in one uint64.
 	shardCount = 64
-	// shardHalf is how many counts a shard's younger half holds, so about
-	// 262,000 counts in 128 halves, or 50 MB, at most.
+	// shardHalf is the maximum number of counts in a shard's young generation. The 128 generations hold at most about
+	// 262,000 counts, or 50 MB.
 	shardHalf = 2048
 )
 
 // MemoryCounters are [Counters] in the memory of one process.
 //
-// Their size is bounded: they forget the counts of calendar spans that are over, and the
-// count of a turn or a session once some 130,000 counts or more were begun since a call
-// last asked for it. A refused call begins no count, and it too keeps the counts it asks
-// for from being forgotten.
+// Their size is bounded. They drop the counts of calendar spans that have ended. They also drop the count of a turn or
+// a session if about 130,000 or more counts have been created since the last call that used it. A refused call creates
+// no count, but it does keep the counts that it reads.
 type MemoryCounters struct {
 	now    func() time.Time
 	seed   maphash.Seed
 	shards [shardCount]shard
 }
 
-// NewMemoryCounters makes counters that go by a clock; nil means time.Now.
+// NewMemoryCounters returns counters that use the clock now; nil means time.Now.
 func NewMemoryCounters(now func() time.Time) *MemoryCounters {
 	if now == nil {
 		now = time.Now
@@ -43,9 +41,9 @@ func NewMemoryCounters(now func() time.Time) *MemoryCounters {
 	return m
 }
 
-// Reserve implements [Counters]; it never fails.
+// Reserve implements [Counters]. It never fails.
 func (m *MemoryCounters) Reserve(_ context.Context, all []v1.Counter) (counts []v1.Count, full int, err error) {
-	counts, full = make([]v1.Count, len(all)), -1 // made before the locks are held
+	counts, full = make([]v1.Count, len(all)), -1 // allocated before the locks are held
 	now := m.now()
 	defer m.unlock(m.lock(all))
 	m.read(all, counts, now)
@@ -53,7 +51,7 @@ func (m *MemoryCounters) Reserve(_ context.Context, all []v1.Counter) (counts []
 		n := counts[i].Used
 		for j := range i {
 			if all[j].Key == c.Key {
-				n++ // it is added to twice
+				n++ // the list has this counter twice
 			}
 		}
 		if counts[i].Used = n; c.Limit >= 0 && n >= c.Limit && full < 0 {
@@ -69,7 +67,7 @@ func (m *MemoryCounters) Reserve(_ context.Context, all []v1.Counter) (counts []
 	return counts, full, nil
 }
 
-// Release implements [Counters]; it never fails.
+// Release implements [Counters]. It never fails.
 func (m *MemoryCounters) Release(_ context.Context, all []v1.Counter) error {
 	defer m.unlock(m.lock(all))
 	for _, c := range all {
@@ -78,7 +76,7 @@ func (m *MemoryCounters) Release(_ context.Context, all []v1.Counter) error {
 	return nil
 }
 
-// Read implements [Counters]; it never fails.
+// Read implements [Counters]. It never fails.
 func (m *MemoryCounters) Read(_ context.Context, all []v1.Counter) ([]v1.Count, error) {
 	counts := make([]v1.Count, len(all))
 	now := m.now()
@@ -118,23 +116,23 @@ func (m *MemoryCounters) unlock(set uint64) {
 	}
 }
 
-// shard is a part of the counts. Counts that are looked at are, or become, young;
-// when the young are many they become the old, and the old ones are dropped.
+// shard is a part of the counts, in two generations. New counts, and counts that are read, go to the young generation.
+// When it is full, it becomes the old generation, and the previous old generation is dropped.
 type shard struct {
 	mu         sync.Mutex
 	young, old map[string]*tally
-	most       int      // how many young ones there may be
-	_          [32]byte // two shards do not share a cache line of 64 bytes
+	most       int      // maximum size of young
+	_          [32]byte // keeps two shards out of the same cache line of 64 bytes
 }
 
-// tally is one count; expires is zero for one that is kept.
+// tally is one count. A zero expires means that the count does not expire.
 type tally struct {
 	n       int64
 	expires time.Time
-	lasting bool // it is not of a session or a turn, which may be forgotten
+	lasting bool // the count is not one of a session or a turn, so age must not drop it
 }
 
-// find returns nil for a count that is not there, or is over.
+// find returns the count for a key; nil if the count does not exist or has expired.
 func (s *shard) find(key string, now time.Time) *tally {
 	t, ok := s.young[key]
 	if !ok {
@@ -158,8 +156,8 @@ func (s *shard) put(key string, t *tally, now time.Time) {
 	s.young[key] = t
 }
 
-// age drops the old and makes the young old. Counts that all sessions share stay until they
-// are over.
+// age drops the old generation, and makes the young generation the old one. Counts that all sessions share stay until
+// they expire.
 func (s *shard) age(now time.Time) {
 	lasting := map[string]*tally{}
 	for key, t := range s.old {

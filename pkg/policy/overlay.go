@@ -10,14 +10,14 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Overlay is a policy for some calls only, in addition to the set: the policy of a prompt, for
-// the calls of its run, the policy of a scenario, or the consent that a tool requires. It governs the
-// tools of every namespace, and is safe for concurrent use.
+// Overlay is a policy for some calls only, in addition to the set: the policy of a prompt for the calls of its run,
+// the policy of a scenario, or the consent that a tool requires. It governs the tools of every namespace, and is safe
+// for concurrent use.
 type Overlay struct {
 	// Fixed after NewOverlay.
 	manifest v1.ToolPolicy
-	owner    string   // the kind of its owner, in lower case
-	base     *Overlay // an overlay that also applies; nil for none
+	owner    string   // kind of the owner in lower case
+	base     *Overlay // another overlay that also applies; may be nil
 
 	mu     sync.Mutex
 	chains map[*Chain]*Chain // by the chain of the set
@@ -40,8 +40,8 @@ func (o *Overlay) After(base *Overlay) *Overlay {
 	return &Overlay{manifest: o.manifest, owner: o.owner, base: base, chains: map[*Chain]*Chain{}}
 }
 
-// Within returns the overlay of a run inside one that outer governs: both apply, and share
-// common counts. Either may be nil. A recursive run adds its overlay only once.
+// Within returns the overlay of a run inside a run that outer governs. Both overlays apply, and share common counts.
+// Either may be nil. A recursive run adds its overlay only once.
 func (o *Overlay) Within(outer *Overlay) *Overlay {
 	if o == nil {
 		return outer
@@ -56,19 +56,18 @@ func (o *Overlay) Within(outer *Overlay) *Overlay {
 
 type overlayKey struct{}
 
-// WithOverlay returns a context whose calls the overlay also governs; a nil one removes the
-// overlay of ctx.
+// WithOverlay returns a context whose calls the overlay also governs. A nil overlay removes the overlay of ctx.
 func WithOverlay(ctx context.Context, o *Overlay) context.Context {
 	return context.WithValue(ctx, overlayKey{}, o)
 }
 
-// OverlayOf returns the overlay of ctx; nil for none.
+// OverlayOf returns the overlay of ctx; nil if it has no overlay.
 func OverlayOf(ctx context.Context) *Overlay {
 	o, _ := ctx.Value(overlayKey{}).(*Overlay)
 	return o
 }
 
-// Over returns the chain that governs a call made with ctx, whose tool the chain c governs.
+// Over returns the chain that governs a call with ctx of a tool that the chain c governs.
 func Over(ctx context.Context, c *Chain) *Chain { return OverlayOf(ctx).Over(c) }
 
 // Over returns the rules of c and of the overlay as one chain, in the order of evaluation.
@@ -83,7 +82,7 @@ func (o *Overlay) Over(c *Chain) *Chain {
 	joined := o.chains[c]
 	if joined == nil {
 		if len(o.chains) >= maxOverlaid {
-			clear(o.chains) // most of them are chains of replaced sets
+			clear(o.chains) // most cached chains belong to replaced sets
 		}
 		joined = o.join(c)
 		o.chains[c] = joined
@@ -91,7 +90,7 @@ func (o *Overlay) Over(c *Chain) *Chain {
 	return joined
 }
 
-// maxOverlaid limits the cached chains of an overlay when the registry is replaced during a run.
+// maxOverlaid limits the number of cached chains of an overlay, because the registry may be replaced during a run.
 const maxOverlaid = 10_000
 
 func (o *Overlay) join(c *Chain) *Chain {
@@ -104,12 +103,12 @@ func (o *Overlay) join(c *Chain) *Chain {
 		}
 	}
 	own := o.manifest
-	own.Metadata.Namespace = c.tool.Namespace // where its rules are asked
+	own.Metadata.Namespace = c.tool.Namespace // the namespace in which its rules are evaluated
 	set := compile(append(slices.Clip(manifests), &own), c.set.goRules, func(p *policy, from *v1.ToolPolicy) {
 		if from == &own {
 			p.name = o.owner + "/" + own.Metadata.Name
 			p.key = o.owner + " " + escape(o.manifest.Namespace()) + "/" + escape(own.Metadata.Name)
-		} else { // another overlay's has a name of its own
+		} else { // the policies of another overlay have their own names
 			p.name, p.key = before[from].name, before[from].key
 		}
 	})

@@ -30,17 +30,17 @@ func requireApproval(s *v1.ToolPolicySpec) []*rule {
 
 // Approval is the approval that an admitted call waits for.
 type Approval struct {
-	// Policy and Rule require it.
+	// Policy and Rule are the policy and the rule that require the approval.
 	Policy, Rule string
 	// Timeout is how long the call can wait.
 	Timeout time.Duration
-	// Approvers has an element for each policy that requires approval: the decision needs to satisfy all.
+	// Approvers has an element for each policy that requires approval. The decision must satisfy all elements.
 	Approvers []v1.Approvers
 	// Source is the place of the rule in its manifest.
 	Source v1.Source
 
 	tool   string
-	unsaid int // 1 if there are no Approvers yet and a policy names none
+	unsaid int // 1 if Approvers is empty and a policy names no approvers
 }
 
 // add adds the approvers of one more policy. A policy without approvers still excludes the caller,

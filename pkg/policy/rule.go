@@ -12,7 +12,7 @@ import (
 type verdict struct {
 	ok   bool
 	why  string
-	name string // name of the tool that matches a pattern of the rule; "" for none
+	name string // name of the tool that matches a pattern of the rule; may be ""
 }
 
 // rule is a field of a policy. It judges the names of the tool, counts calls or judges
@@ -23,12 +23,11 @@ type rule struct {
 	// judge decides whether the tool may be called, by the tool alone.
 	judge func(*Subject) verdict
 	count *count
-	// ask is the judgement of a rule written in Go.
+	// ask evaluates a rule written in Go.
 	ask func(context.Context, *Subject, Request) verdict
 	// idle reports that the rule never refuses a call.
 	idle bool
-	// asks makes the rule hold a call for approval, for at most this long, instead of refusing
-	// it.
+	// asks is the maximum time for which the rule holds a call for approval. A rule with asks does not refuse calls.
 	asks time.Duration
 	// approvers may decide on held calls; nil if the policy names none.
 	approvers *v1.Approvers
@@ -61,8 +60,7 @@ func (r *rule) bind(p *policy, manifest *v1.ToolPolicy) {
 // ruleName returns the field of a rule as users write it.
 func ruleName(field string) string { return strings.TrimPrefix(v1.FieldPath(field), "spec.") }
 
-// share gives rules of a policy that count the same calls, and so share a counter, the least
-// of their bounds.
+// share sets the lowest limit for rules of a policy that count the same calls, because they share a counter.
 func share(rules []*rule) {
 	least := map[string]int64{}
 	for _, r := range rules {

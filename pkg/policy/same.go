@@ -8,9 +8,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Same reports whether two policies have the same rules, apart from their order and from explicit
-// defaults: no call can get a different decision. It is not complete: policies that are
-// equivalent for other reasons differ here.
+// Same reports whether two policies have the same rules, apart from their order and from explicit defaults, so that no
+// call can get a different decision. It may return false for policies that are equivalent for other reasons.
 func Same(before, after *v1.ToolPolicySpec) bool {
 	return reflect.DeepEqual(plain(before), plain(after))
 }
@@ -24,7 +23,7 @@ func plain(s *v1.ToolPolicySpec) v1.ToolPolicySpec {
 	p.ApprovalTimeoutMS = cmp.Or(p.ApprovalTimeoutMS, v1.DefaultApprovalTimeoutMS)
 	p.Blocklist, p.RequireApproval = least(p.Blocklist), least(p.RequireApproval)
 	if p.Allowlist != nil {
-		p.Allowlist = append([]string{}, least(p.Allowlist)...) // an empty one allows none
+		p.Allowlist = append([]string{}, least(p.Allowlist)...) // an empty allowlist allows no tools
 	}
 	if len(p.RequireApproval) == 0 {
 		p.ApprovalTimeoutMS, p.Approvers = 0, nil
@@ -61,7 +60,7 @@ func deref(n *int64) int64 {
 	return *n
 }
 
-// least sorts patterns and removes those that another pattern covers; it returns nil for none.
+// least sorts patterns and removes those that another pattern covers. It returns nil if there are no patterns.
 func least(patterns []string) []string {
 	sorted := slices.Compact(slices.Sorted(slices.Values(patterns)))
 	var out []string

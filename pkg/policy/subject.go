@@ -21,8 +21,7 @@ type Subject struct {
 	// ServerLabels are the labels of the MCPServer that it calls, and of that server's own tools: a
 	// policy that governs these also governs the tool.
 	ServerLabels map[string]string
-	// Server and Remote are the MCPServer and its tool that the tool calls; empty if it calls
-	// no server.
+	// Server and Remote are the MCPServer and its tool that the tool calls; empty if the tool calls no server.
 	Server, Remote string
 	// Discovered reports that a server offers the tool and no manifest declares it.
 	Discovered bool
@@ -41,8 +40,8 @@ func (t *Subject) names() []string {
 	return all
 }
 
-// aliases returns further names, which other tools may have, too: those that clients and models
-// use, and the name on its server.
+// aliases returns further names, which other tools may also have: the names that clients and models use, and the name
+// on the server.
 func (t *Subject) aliases() []string {
 	all := wirename.Forms(wirename.ID{Namespace: t.Namespace, Name: t.Name, Full: t.full()})
 	if t.Server != "" {
@@ -51,10 +50,10 @@ func (t *Subject) aliases() []string {
 	return all
 }
 
-// Names returns all names that the patterns of refusing rules are matched with.
+// Names returns all names that refusing rules match with their patterns.
 func (t *Subject) Names() []string { return append(t.names(), t.aliases()...) }
 
-// full returns the name of the tool in [wirename.ID].
+// full returns the name of the tool as a [wirename.ID].
 func (t *Subject) full() string {
 	if t.Discovered {
 		return t.called()
@@ -62,8 +61,8 @@ func (t *Subject) full() string {
 	return t.Namespace + "/" + t.Name
 }
 
-// called returns the name of what a call of the tool reaches: it is the same for two tools that
-// are bound to one tool of a server.
+// called returns the name of the target of the tool's calls. Two tools that are bound to the same tool of a server
+// have the same target.
 func (t *Subject) called() string {
 	if t.Server != "" {
 		return t.Namespace + "/" + t.Server + "__" + t.Remote
@@ -74,8 +73,8 @@ func (t *Subject) called() string {
 // fit is a pattern and a name of a tool that matches it.
 type fit struct{ pattern, name string }
 
-// among returns the first name of the tool that matches a pattern. It is for rules that refuse or
-// restrict, so every name counts, even one that other tools also have.
+// among returns the first name of the tool that matches a pattern. Rules that refuse or restrict use it, so it checks
+// every name, even names that other tools also have.
 func (t *Subject) among(patterns []string) (fit, bool) {
 	if len(patterns) == 0 {
 		return fit{}, false
@@ -90,8 +89,8 @@ func (t *Subject) among(patterns []string) (fit, bool) {
 	return fit{}, false
 }
 
-// allowed is among for rules that allow a tool. A server chooses the names of its tools, so
-// such a name alone counts only if the pattern spells it out and it reaches this tool.
+// allowed is among for rules that allow a tool. A server chooses the names of its tools, so such a name alone is
+// enough only if the pattern is the exact name and the name reaches this tool.
 func (t *Subject) allowed(patterns []string) (fit, bool) {
 	for _, n := range t.names() {
 		if p := firstFit(patterns, n); p != "" {
@@ -115,7 +114,7 @@ func (f fit) as(t *Subject, text string) string {
 // policy is the shared part of the rules of a ToolPolicy.
 type policy struct {
 	namespace string
-	name      string // for messages: with the namespace, unless that is "default"
+	name      string // name for messages: with the namespace unless it is "default"
 	key       string // prefix of its counters' keys
 	audit     bool
 	requires  bool // tool_choice is required
@@ -190,7 +189,7 @@ func firstFit(patterns []string, tool string) string {
 	return ""
 }
 
-// list formats at most four patterns for a message.
+// list formats the first four patterns for a message.
 func list(patterns []string) string {
 	const most = 4
 	var b strings.Builder

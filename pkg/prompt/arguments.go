@@ -53,8 +53,8 @@ func (p *Prompt) Arguments() []v1.PromptArgument {
 	return args
 }
 
-// ValueArgument is the name of the argument with the whole input of a prompt whose input is
-// not an object, for callers that need a name.
+// ValueArgument is the name of the argument that holds the whole input if the input of a prompt is not an object. It
+// is for callers that need a name.
 const ValueArgument = "input"
 
 // FromStrings returns the variables for arguments that are texts, such as those of MCP
@@ -87,7 +87,7 @@ func asValue(text string, want types) json.RawMessage {
 	return jsontext.Of(text)
 }
 
-// maxCompletions is the maximum number of values in one response of MCP.
+// maxCompletions is the maximum number of values in one MCP response.
 const maxCompletions = 100
 
 // Complete returns at most 100 allowed values of an argument that begin with prefix, in the

@@ -21,7 +21,7 @@ const (
 // Prompt is a compiled manifest. Many goroutines may use it at once.
 type Prompt struct {
 	object        *v1.Prompt
-	user, system  *template.Text // nil if the manifest has none
+	user, system  *template.Text // nil if the manifest has no such template
 	input, output *validate.Schema
 	in            outline
 	validators    []*validator
@@ -88,7 +88,7 @@ func (p *Prompt) compile() []v1.Violation {
 	return violations
 }
 
-// isVariable reports whether a name with dots is one variable, as it always is in PromptKit.
+// isVariable reports whether a name with dots is one variable. In PromptKit manifests it always is.
 func (p *Prompt) isVariable(name string) bool {
 	return p.object.FromPromptKit() || slices.ContainsFunc(p.object.Spec.Arguments, func(a v1.PromptArgument) bool { return a.Name == name })
 }
@@ -148,7 +148,7 @@ func (p *Prompt) NamesTool(name string) bool {
 	return slices.ContainsFunc(p.object.Spec.Tools, func(t string) bool { return v1.MatchTool(t, name) })
 }
 
-// CheckOutput returns the violations of spec.output by an answer.
+// CheckOutput returns the violations of spec.output in an answer.
 func (p *Prompt) CheckOutput(answer json.RawMessage) []v1.Violation {
 	if p.output == nil {
 		return nil
@@ -208,11 +208,11 @@ func (p *Prompt) Render(ctx context.Context, vars json.RawMessage) (Messages, er
 	return messages, nil
 }
 
-// merge adds violations at paths that have none yet.
+// merge adds violations at paths that have no violations yet.
 func merge(violations, more []v1.Violation) []v1.Violation {
 	for _, f := range more {
 		if f.Path == "" && len(violations) > 0 {
-			continue // it may be a consequence of the others
+			continue // the violation may be a consequence of the others
 		}
 		if !slices.ContainsFunc(violations, func(old v1.Violation) bool { return old.Path == f.Path }) {
 			violations = append(violations, f)

@@ -14,7 +14,7 @@ import (
 
 // Bounds of one rendering, in addition to those of a template.
 const (
-	maxMissing = 20 // missing variables that are reported
+	maxMissing = 20 // maximum number of missing variables in an error
 	maxTime    = 10 * time.Second
 )
 
@@ -54,7 +54,7 @@ func (p *Prompt) render(ctx context.Context, doc any, known []v1.Violation) (Mes
 			if name == "" || !isObject {
 				break
 			}
-			vars[name] = "" // to see what else is missing
+			vars[name] = "" // continue, to find other missing variables
 		}
 		if err == nil && strings.TrimSpace(text) != "" {
 			messages = append(messages, Message{part.role, strings.TrimSpace(text)})

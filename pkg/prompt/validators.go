@@ -44,11 +44,11 @@ func (p *Prompt) HasValidator(name string) bool {
 	return slices.ContainsFunc(p.validators, func(v *validator) bool { return v.name == name })
 }
 
-// ValidateReply checks a text of the model with the validators. It returns nil if it passes. A
-// reply without text, such as one with only calls, passes.
+// ValidateReply checks a text of the model with the validators. It returns nil if the text passes. A reply without
+// text, such as a reply that has only calls, passes.
 func (p *Prompt) ValidateReply(text string) *Verdict { return p.validate(DirectionOutput, text) }
 
-// ValidateInput checks a text of the user with the validators. It returns nil if it passes.
+// ValidateInput checks a text of the user with the validators. It returns nil if the text passes.
 func (p *Prompt) ValidateInput(text string) *Verdict { return p.validate(DirectionInput, text) }
 
 func (p *Prompt) validate(direction, text string) *Verdict {
@@ -69,7 +69,7 @@ func (p *Prompt) validate(direction, text string) *Verdict {
 // validator is one compiled validator of a prompt.
 type validator struct {
 	Direction string `json:"direction"`
-	Message   string `json:"message"` // the text that replaces a refused one
+	Message   string `json:"message"` // the replacement for a refused text
 	name      string
 	rule      textcheck.Rule
 }
@@ -83,7 +83,7 @@ func (v *validator) Invalid() string {
 	return ""
 }
 
-// instead returns the text that replaces another one: its beginning if it is only too long.
+// instead returns the replacement for a refused text. If the text is only too long, this is its beginning.
 func (v *validator) instead(direction, text string) string {
 	if m, ok := v.rule.(*textcheck.MaxLength); ok && direction == DirectionOutput && m.Cut(text) != "" {
 		return m.Cut(text)

@@ -13,7 +13,7 @@ import (
 
 // outline is the top level of an object schema.
 type outline struct {
-	types      []string // types of the root; empty for any
+	types      []string // types of the root; empty means any type
 	required   []string
 	properties map[string]property
 	order      []string // names of the properties as they are written
@@ -62,8 +62,8 @@ func readOutline(schema json.RawMessage) outline {
 	return o
 }
 
-// rootTypes returns the types that the root of a schema allows according to type, enum, const,
-// anyOf and oneOf; none if it allows any type.
+// rootTypes returns the types that the root of a schema allows according to type, enum, const, anyOf and oneOf; nil if
+// it allows any type.
 func rootTypes(schema json.RawMessage, depth int) types {
 	const deepest = 8
 	var root struct {
@@ -103,8 +103,7 @@ func rootTypes(schema json.RawMessage, depth int) types {
 	return all
 }
 
-// keysInOrder returns the names of the members of a JSON object as they are written; none of
-// another value.
+// keysInOrder returns the names of the members of a JSON object in their order; nil for any other value.
 func keysInOrder(object json.RawMessage) (names []string) {
 	if !json.Valid(object) {
 		return nil
@@ -121,8 +120,8 @@ func keysInOrder(object json.RawMessage) (names []string) {
 // takesObject reports whether the variables may be an object.
 func (o outline) takesObject() bool { return len(o.types) == 0 || slices.Contains(o.types, "object") }
 
-// TakesObject reports whether the variables are an object, as they are unless the
-// root type of spec.input says otherwise.
+// TakesObject reports whether the variables are an object. They are, unless the root type of spec.input excludes
+// objects.
 func (p *Prompt) TakesObject() bool { return p.in.takesObject() }
 
 // Takes reports whether the root type of spec.input allows variables of a type of JSON Schema.
@@ -138,8 +137,8 @@ func (p *Prompt) Input() string {
 	return oneOf(p.in.types)
 }
 
-// variables decodes variables, sets defaults, coerces and validates. The returned value is
-// usable to find more violations even if there are some already.
+// variables decodes, coerces and validates the variables, and sets defaults. Even if it returns violations, the
+// returned value can be used to find more violations.
 func (p *Prompt) variables(raw json.RawMessage) (any, []v1.Violation) {
 	if len(raw) == 0 && p.in.takesObject() {
 		raw = json.RawMessage("{}")

@@ -14,7 +14,7 @@ import (
 type Options struct {
 	// By is the name of the person or program that undoes.
 	By string
-	// TakeOver takes back objects that now belong to other sets. Default: they are refused.
+	// TakeOver moves objects back that now belong to other sets. Default: the undo is refused.
 	TakeOver bool
 	// Force also undoes changes made outside the set. Default: such a change is a *[ConflictError].
 	Force bool
@@ -24,7 +24,7 @@ type Options struct {
 
 // Undo applies the manifests of an earlier revision of a set again.
 type Undo struct {
-	// From is the newest revision of the set, To the one to go back to.
+	// From is the newest revision of the set, and To the revision to restore.
 	From, To store.Revision
 	// Objects are the manifests of To.
 	Objects []v1.Object
@@ -121,8 +121,8 @@ func (u *Undo) Needed() bool {
 	return false
 }
 
-// Apply makes the changes of the undo, or none if an object has changed in the meantime; then the error holds a
-// *[store.ConflictError] for each.
+// Apply makes the changes of the undo, or no change if an object has changed in the meantime. The error then holds a
+// *[store.ConflictError] for each changed object.
 func (u *Undo) Apply(ctx context.Context, st store.Store) ([]store.Change, error) {
 	return st.Apply(ctx, u.Objects, u.options)
 }
