@@ -56,7 +56,7 @@ func (a *app) serveAuthoring(ctx context.Context) error {
 	g, err := gateway.Open(ctx, gateway.Options{
 		Objects: authoring.Tools(authoring.Options{Root: root, Check: check, LockFile: a.conf.Gateway.LockFile}), Env: a.env, Logger: a.log,
 		Version: buildVersion().Version, Server: server.Options{Name: "toolctl-authoring", Instructions: authoring.Instructions},
-		Limits: admission.Limits{MaxCalls: 8, MaxResultBytes: 1 << 20},
+		Limits: admission.Limits{MaxCalls: 256, MaxResultBytes: 1 << 20},
 	})
 	if err != nil {
 		return err

@@ -42,6 +42,8 @@ const (
 	maxFiles    = 5000
 	maxExamples = 3 // for one topic
 	perScenario = 10 * time.Second
+	// maxRunning is the number of calls that run at once: each may hold all that a call may read.
+	maxRunning = 8
 )
 
 // Options are the options of the tools.
@@ -58,24 +60,34 @@ type Options struct {
 
 // Tools returns the tools, for gateway.Options.Objects.
 func Tools(o Options) []v1.Object {
+	running := make(chan struct{}, maxRunning)
 	return []v1.Object{
-		tool("validate", "Validate manifests", "Find every error and warning in manifests: syntax, fields, types, names, schemas, templates, and references between objects. "+
+		tool(running, "validate", "Validate manifests", "Find every error and warning in manifests: syntax, fields, types, names, schemas, templates, and references between objects. "+
 			"Call it with the text of each manifest that you write or change. Nothing is called or fetched.", o.validate),
-		tool("explain", "Explain a kind or field", "Print the documentation of a kind of manifest or of one of its fields: meaning, type, default, allowed values, an example, and the fields below it. "+
+		tool(running, "explain", "Explain a kind or field", "Print the documentation of a kind of manifest or of one of its fields: meaning, type, default, allowed values, an example, and the fields below it. "+
 			"Use it instead of guessing names of fields.", explain),
-		tool("lint", "Lint manifests", "Find likely mistakes and risks in valid manifests: names and descriptions that mislead a model, schemas that providers refuse, tools without safeguards. "+
+		tool(running, "lint", "Lint manifests", "Find likely mistakes and risks in valid manifests: names and descriptions that mislead a model, schemas that providers refuse, tools without safeguards. "+
 			"Each finding has a fix. The manifests must be valid first.", o.lint),
-		tool("diff", "Compare manifests", "Show what a new text of manifests changes, field by field, and whether that breaks callers, with an example of a call that breaks. "+
+		tool(running, "diff", "Compare manifests", "Show what a new text of manifests changes, field by field, and whether that breaks callers, with an example of a call that breaks. "+
 			"The other side is the file at path, or the text in before.", o.diff),
-		tool("test", "Run scenarios", "Run Scenario manifests against mocks and report what differs from the expectations. No tool is really called. "+
+		tool(running, "test", "Run scenarios", "Run Scenario manifests against mocks and report what differs from the expectations. No tool is really called. "+
 			"It runs the scenarios of the text or path; if there are none, those of the whole folder, so that a changed Tool is tested by the scenarios on disk.", o.test),
-		tool("examples", "Show example manifests", "Show complete, valid manifests to start from, with the other manifests that they need. "+
+		tool(running, "examples", "Show example manifests", "Show complete, valid manifests to start from, with the other manifests that they need. "+
 			"Without a topic it lists the examples.", examples),
 	}
 }
 
-func tool[In, Out any](name, title, description string, do func(context.Context, In) (Out, error)) v1.Object {
-	t := registry.Func(name, description, do)
+// tool makes a tool of do. Its calls wait for room in running, because an agent may send many at once.
+func tool[In, Out any](running chan struct{}, name, title, description string, do func(context.Context, In) (Out, error)) v1.Object {
+	t := registry.Func(name, description, func(ctx context.Context, in In) (out Out, err error) {
+		select {
+		case running <- struct{}{}:
+		case <-ctx.Done():
+			return out, ctx.Err()
+		}
+		defer func() { <-running }()
+		return do(ctx, in)
+	})
 	yes, no := true, false
 	t.Spec.Hints = &v1.Hints{Title: title, ReadOnly: &yes, Destructive: &no, Idempotent: &yes, OpenWorld: &no}
 	return t
