@@ -63,7 +63,7 @@ var aimockCases = []struct {
 	{word: "limit", exit: exitUnavailable, requests: 3, stderr: "rate limit exceeded (status 429"},
 	{word: "malformed", exit: exitInvalid, requests: 1, stderr: "the response cannot be read: not valid JSON"},
 	{word: "disconnect", exit: exitUnavailable, requests: 3, stderr: "closed the connection before it answered"},
-	{word: "cut", requests: 1, stdout: "This answer ends before its end.\n", streamed: "broke off", exitStreamed: exitFailed},
+	{word: "cut", requests: 1, stdout: "This answer ends before its end.\n", streamed: "was interrupted", exitStreamed: exitFailed},
 }
 
 // Whole answers, streams and faults of the three APIs, as a mock that nobody here wrote

@@ -19,7 +19,7 @@ func TestCallArgs(t *testing.T) {
 		{name: "stdin", stdin: `{"a":1}`, flags: []string{"-", "b=2"}, want: `{"a":1,"b":"2"}`},
 		{name: "a key with a colon", flags: []string{"a:b=1", "c:d:=2"}, want: `{"a:b":"1","c:d":2}`},
 		{name: "neither", flags: []string{"a"}, fail: `argument "a": expected key=value, key:=JSON or a JSON object`},
-		{name: "no UTF-8", flags: []string{"a=\xff"}, fail: `argument "a=\xff" is not UTF-8`},
+		{name: "no UTF-8", flags: []string{"a=\xff"}, fail: `argument "a=\xff" is not valid UTF-8`},
 		{name: "no key", flags: []string{"=a"}, fail: `argument "=a": expected key=value`},
 		{name: "no key before JSON", flags: []string{":=1"}, fail: `argument ":=1": expected key=value`},
 		{name: "twice", flags: []string{"a=1", "a:=2"}, fail: `argument "a" is given twice`},

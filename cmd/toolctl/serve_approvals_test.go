@@ -189,7 +189,7 @@ func TestServeApprovalsWithoutAStore(t *testing.T) {
 	if strings.Contains(meta, "expires_at") {
 		t.Errorf("got %s", meta)
 	}
-	if _, log := toolctl(t, exitOK, "serve", "-f", dir); !strings.Contains(log, "calls that need approval can be approved by clients that can ask") {
+	if _, log := toolctl(t, exitOK, "serve", "-f", dir); !strings.Contains(log, "only clients that can ask their user can approve calls") {
 		t.Errorf("the log has %s", log)
 	}
 }

@@ -56,7 +56,7 @@ func documented(t *testing.T) map[string]metric {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(text), "| metric | unit | labels | what it says |\n")
+	_, table, _ := strings.Cut(string(text), "| metric | unit | labels | meaning |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	underscores := strings.NewReplacer(".", "_")
 	all := map[string]metric{}

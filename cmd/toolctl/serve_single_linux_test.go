@@ -269,7 +269,7 @@ func TestSingleServerOwnerKilled(t *testing.T) {
 	_ = owner.Wait()
 	began := time.Now()
 	_, err := callText(t.Context(), cs, "up__add", nil)
-	if err != nil && !strings.Contains(err.Error(), "the replica that ran it has ended: another one starts it within seconds") {
+	if err != nil && !strings.Contains(err.Error(), "the replica that ran it has ended: another replica will start it within seconds") {
 		t.Errorf("the next call: %v", err)
 	}
 	t.Logf("the call under way ended after %s, the next was answered after %s", ended, time.Since(began))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -12,7 +13,9 @@ import (
 
 // frontMatterKey begins a field of the front matter of agents' files. Only names that
 // are known count: a description that goes over many lines has words with colons too.
-var frontMatterKey = regexp.MustCompile(`^(name|title|description|template|template_syntax|system_prompt|model|provider|parameters|input|output|format|result_form|tools|thinking|thinking_budget|policy|arguments|color|allowed-tools|disallowed-tools|argument-hint|version|author|tags)[ \t]*:(?:[ \t]|$)`)
+var frontMatterKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(name|title|description|template|template_syntax|system_prompt|model|provider|parameters|input|output|format|result_form|tools|thinking|thinking_budget|policy|arguments|color|allowed-tools|disallowed-tools|argument-hint|version|author|tags)[ \t]*:(?:[ \t]|$)`)
+})
 
 // frontMatterText names the fields whose value is a text, which is taken unchanged if it is not YAML. The value tells
 // whether the field is used: one that is ignored needs no warning about quotes.
@@ -69,7 +72,7 @@ func plainFields(file string, head []byte, d *document) *yaml.Node {
 		if line++; line == 1 {
 			continue // the opening "---"
 		}
-		if m := frontMatterKey.FindSubmatch(text); m != nil {
+		if m := frontMatterKey().FindSubmatch(text); m != nil {
 			if !flush() {
 				return nil
 			}

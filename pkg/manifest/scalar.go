@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Tags of the YAML core schema, as yaml nodes carry them.
@@ -47,7 +48,7 @@ func resolvePlain(s string) (tag, text, reason string) {
 	default:
 		return tagStr, s, ""
 	}
-	switch m := number.FindStringSubmatch(s); {
+	switch m := number().FindStringSubmatch(s); {
 	case m == nil:
 		return tagStr, s, ""
 	case m[groupInf] != "":
@@ -64,7 +65,9 @@ func resolvePlain(s string) (tag, text, reason string) {
 }
 
 // number is a number of the core schema, in decimal with its sign, whole part, point, fraction and exponent.
-var number = regexp.MustCompile(`^(?:([-+]?\.(?:inf|Inf|INF))|(\.(?:nan|NaN|NAN))|0o([0-7]+)|0x([0-9a-fA-F]+)|([-+]?)([0-9]*)(\.?)([0-9]*)([eE][-+]?([0-9]+))?)$`)
+var number = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:([-+]?\.(?:inf|Inf|INF))|(\.(?:nan|NaN|NAN))|0o([0-7]+)|0x([0-9a-fA-F]+)|([-+]?)([0-9]*)(\.?)([0-9]*)([eE][-+]?([0-9]+))?)$`)
+})
 
 // The groups of number.
 const (

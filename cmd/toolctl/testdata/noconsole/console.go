@@ -37,6 +37,7 @@ type Webhook struct {
 }
 
 func (w Webhook) Validate() error              { return nil }
+func WebhookSecret([]byte) ([]byte, error)     { return nil, nil }
 func New(o Options) *Console                   { return &Console{} }
 func (c *Console) Called(e registry.CallEvent) {}
 func (c *Console) Waits(p v1.PendingCall)      {}
