@@ -14,18 +14,17 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// retryServers is how often a server that is not ready is asked again.
+// retryServers is the interval at which servers that are not ready are queried again.
 const retryServers = 15 * time.Second
 
-// askServers asks the MCP servers what they offer and goes on asking those that are not
-// ready, until ctx ends.
+// askServers queries all MCP servers, and then repeats the query for those that are not ready, until ctx ends.
 func (g *Gateway) askServers(ctx context.Context) {
 	var found warnings
 	found.states(g.servers.discover(ctx))
 	found.prompts(g.catalog)
 	found.subset(g.catalog)
 	found.log(g.log)
-	g.reg.Check(ctx) // schemas that do not compile take their tools out of the list
+	g.reg.Check(ctx) // tools whose schemas do not compile are not listed
 	g.refresh()
 	tick := time.NewTicker(retryServers)
 	defer tick.Stop()
@@ -35,13 +34,14 @@ func (g *Gateway) askServers(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, k := range g.servers.unready() { // one that is slow holds up no other
+		for _, k := range g.servers.unready() { // in parallel, so that a slow server does not delay others
 			g.tasks.run(func(ctx context.Context) { g.servers.ask(ctx, k) })
 		}
 	}
 }
 
-// warnings are the warnings of a start or a reload. They are logged as one line: the first one in full, with the names of the others.
+// warnings are the warnings of a start or a reload. They are logged in one line: the first one in full, with the names
+// of the others.
 type warnings struct {
 	message string
 	attrs   []any
@@ -65,9 +65,9 @@ func (w *warnings) log(to *slog.Logger) {
 	}
 }
 
-// states notes which servers are not ready, and what of their answers is left out or suspicious.
+// states adds warnings for servers that are not ready, and for omitted or suspicious parts of their answers.
 func (w *warnings) states(states []mcp.ServerState) {
-	for _, s := range states { // what does not work comes first
+	for _, s := range states { // failures come first
 		if !s.Ready {
 			reason := inspect.Show(s.Reason)
 			w.note("mcp server is not ready", fmt.Sprintf("%s is not ready: %s", s.Key.Name, reason), "server", s.Key.Name, "namespace", s.Key.Namespace, "reason", reason)
@@ -87,7 +87,7 @@ func (w *warnings) states(states []mcp.ServerState) {
 	}
 }
 
-// subset notes which of the names and labels of the subset choose nothing, which is likely a slip.
+// subset adds warnings for names and labels of the subset that match nothing, which is probably a mistake.
 func (w *warnings) subset(c *catalog) {
 	page, err := c.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.Namespace, Selector: c.Selector})
 	if err == nil && c.Selector != "" && len(page.Items) == 0 {

@@ -7,19 +7,19 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// asked tracks the MCP servers that clients wait for: those that were not queried yet since they
-// were added or changed.
+// asked tracks the MCP servers that clients wait for: servers that were added or changed and have not been queried
+// since.
 type asked struct {
 	mu   sync.Mutex
-	open map[v1.Key]time.Time // until when clients wait
-	more chan struct{}        // closed when one was asked, be it in vain
+	open map[v1.Key]time.Time // when clients stop waiting
+	more chan struct{}        // closed when a query ends, even without success
 }
 
-// listTime is how long clients wait for what servers offer, from when they are first
-// asked. Who is later is told of by a notification that the list changed.
+// listTime is the maximum time that clients wait for the first answers of servers. Later answers lead to a list_changed
+// notification.
 const listTime = 5 * time.Second
 
-// await has clients wait for servers that are about to be asked.
+// await makes clients wait for servers that are about to be queried.
 func (a *asked) await(keys []v1.Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -36,8 +36,8 @@ func (a *asked) note(k v1.Key) {
 	a.more = make(chan struct{})
 }
 
-// waits returns how long to wait for servers that fit, 0 for none, and what closes when one
-// more was asked.
+// waits returns how long to wait for the matching servers, 0 if there are none, and a channel that is closed when the
+// query of a server ends.
 func (a *asked) waits(fits func(v1.Key) bool) (time.Duration, <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

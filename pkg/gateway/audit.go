@@ -10,14 +10,14 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// auditWatch tells /readyz whether the audit can be written.
+// auditWatch reports to /readyz whether the audit log can be written.
 type auditWatch struct {
 	reg        *registry.Registry
 	log        *slog.Logger
 	bestEffort bool
 }
 
-// failure is why the audit cannot be written, for anyone: the log has the whole of it.
+// failure returns why the audit log cannot be written, in a form that anyone may read: the details are in the log.
 func (w *auditWatch) failure() string {
 	err := w.reg.AuditError()
 	if err == nil {
@@ -32,7 +32,7 @@ func (w *auditWatch) failure() string {
 	return "the audit cannot be written: " + why
 }
 
-// notReady is why no call is taken.
+// notReady returns why the gateway takes no calls, if it does not.
 func (w *auditWatch) notReady() string {
 	if w.bestEffort {
 		return ""
@@ -40,7 +40,7 @@ func (w *auditWatch) notReady() string {
 	return w.failure()
 }
 
-// warning is what calls are made without.
+// warning returns a warning if calls run without an audit log.
 func (w *auditWatch) warning() string {
 	if !w.bestEffort {
 		return ""
@@ -48,8 +48,8 @@ func (w *auditWatch) warning() string {
 	return w.failure()
 }
 
-// follow tries again while the audit cannot be written, since a server that is not ready
-// may get no calls that do, until ctx ends.
+// follow retries while the audit log cannot be written, until ctx ends. A server that is not ready may get no calls
+// that would retry.
 func (w *auditWatch) follow(ctx context.Context) {
 	const pause = time.Second
 	tick := time.NewTicker(pause)

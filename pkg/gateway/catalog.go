@@ -17,7 +17,7 @@ import (
 
 var _ server.Catalog = (*catalog)(nil)
 
-// catalog is a gateway as pkg/mcp/server asks for one.
+// catalog implements the catalog interface of pkg/mcp/server for a gateway.
 type catalog struct {
 	*Gateway
 	Subset
@@ -50,11 +50,10 @@ func (c *catalog) tools() []server.Offer {
 	return offers
 }
 
-// served returns the tools of the subset, in the order of their names. It brings the prompts up to date when
-// these choose the tools.
+// served returns the tools of the subset, sorted by name. It updates the prompts if they select the tools.
 func (c *catalog) served() []registry.Item {
 	page, err := c.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.Namespace, Selector: c.Selector})
-	if err != nil { // the selector was read before
+	if err != nil { // the selector was parsed before
 		c.log.Error("list the tools", "error", err)
 	}
 	named := c.toolsOfPrompts()
@@ -83,7 +82,7 @@ func (c *catalog) Settle(ctx context.Context, tool string) {
 	}
 }
 
-// mayHave reports whether a tool may be of a server; any may, for "".
+// mayHave reports whether a tool may belong to a server. For the empty name it returns true.
 func (c *catalog) mayHave(k v1.Key, tool string) bool {
 	if s := c.servers.set.Load().servers[k]; tool == "" || s != nil && s.manifest.Spec.ToolNames == "bare" {
 		return true
@@ -102,8 +101,8 @@ func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(mcp.Prog
 	return c.undecidable(res), err
 }
 
-// awaitDecision waits for a decision on a call that is pending, which it then names; false when there
-// is none in time, or the server stops.
+// awaitDecision waits for a decision on a pending call and adds its approval ID to the call. It returns false if there
+// is no decision in time or the server stops.
 func (c *catalog) awaitDecision(ctx context.Context, call *v1.Call, res v1.Result) bool {
 	if c.opts.ApprovalWait <= 0 || res.Status != v1.StatusPending || res.Pending == nil || res.Pending.ID == "" {
 		return false
@@ -116,8 +115,8 @@ func (c *catalog) awaitDecision(ctx context.Context, call *v1.Call, res v1.Resul
 	return err == nil && (p.State == v1.ApprovalApproved || p.State == v1.ApprovalDenied)
 }
 
-// upstreams returns the MCP servers for their prompts and resources: with --prompt for the
-// prompts of that name, and none when only some tools are served.
+// upstreams returns the MCP servers for their prompts and resources: with --prompt only for the prompts with that name,
+// and no server if only some tools are served.
 func (c *catalog) upstreams() []server.Upstream {
 	if len(c.Prompts) == 0 && (c.Selector != "" || len(c.Tools) > 0) {
 		return nil
@@ -170,8 +169,7 @@ func (c *catalog) SetLogLevel(peer, level string) { c.servers.SetLogLevel(peer, 
 
 func (c *catalog) EndPeer(peer string) { c.servers.EndPeer(peer) }
 
-// undecidable says of a call that waits that nobody can approve it, when no store keeps
-// it for another terminal.
+// undecidable adds to a pending call that it cannot be approved, if no store makes it visible to another terminal.
 func (c *catalog) undecidable(res v1.Result) v1.Result {
 	if res.Status != v1.StatusPending || res.Pending == nil {
 		return res

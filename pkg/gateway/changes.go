@@ -9,7 +9,7 @@ import (
 	"toolctl.dev/toolctl/pkg/source"
 )
 
-// Pulled returns which revision of its source is served; nil when the manifests are not pulled.
+// Pulled returns the status of the pulled source; nil if the manifests are not pulled.
 func (g *Gateway) Pulled() *source.Status {
 	p, ok := g.opts.Source.(pulled)
 	if !ok {
@@ -19,19 +19,19 @@ func (g *Gateway) Pulled() *source.Status {
 	return &s
 }
 
-// Pending is what the source holds and is not served.
+// Pending describes what the source contains and the gateway does not serve yet.
 type Pending struct {
-	// Revision is that of a source that is pulled; empty for others.
+	// Revision is the revision of a pulled source; empty for other sources.
 	Revision string
-	// Violations keep it from being served.
+	// Violations are the violations because of which the source is not served.
 	Violations []v1.Violation
-	// Problem is what else does.
+	// Problem is any other reason why the source is not served.
 	Problem string
-	// Served are the objects that are served, and Read those of the source; nil when nothing could be read.
+	// Served are the served objects, and Read the objects in the source; Read is nil if nothing could be read.
 	Served, Read []v1.Object
 }
 
-// PendingChanges reads the source again, and changes nothing.
+// PendingChanges reads the source again without serving it.
 func (g *Gateway) PendingChanges(ctx context.Context) (*Pending, error) {
 	p := &Pending{}
 	var set *manifest.Set

@@ -7,8 +7,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// definitions are what MCP servers said of their tools, by server and by the tool's
-// name there. A server is looked up when the first of its tools is.
+// definitions are the tool definitions from MCP servers, by server and by the tool's name on the server. They are
+// loaded per server, on the first use of one of its tools.
 type definitions struct {
 	mcp *mcp.Upstreams
 	by  map[v1.Key]map[string]json.RawMessage
@@ -18,8 +18,8 @@ func newDefinitions(u *mcp.Upstreams) *definitions {
 	return &definitions{u, map[v1.Key]map[string]json.RawMessage{}}
 }
 
-// of returns the definition behind a tool; none when it is not one of an MCP server,
-// or the server did not list it.
+// of returns the definition of a tool from its MCP server. It returns nothing for other tools, or if the server did not
+// list the tool.
 func (d *definitions) of(t *v1.Tool) json.RawMessage {
 	k, ok := t.Server()
 	if !ok {

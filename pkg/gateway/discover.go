@@ -14,22 +14,21 @@ import (
 // Upstreams returns the sessions to the MCP servers.
 func (g *Gateway) Upstreams() *mcp.Upstreams { return g.servers.Upstreams }
 
-// Discover asks MCP servers what they offer, all when none is named, and returns when each
-// has answered or its time is over. Their tools can then be listed and called.
+// Discover queries the given MCP servers, or all if there are none, and returns when each has answered or timed out.
+// Their tools can then be listed and called.
 func (g *Gateway) Discover(ctx context.Context, servers ...v1.Key) []mcp.ServerState {
 	return g.servers.discover(ctx, servers...)
 }
 
-// Servers returns the MCP servers of a namespace, of all when it is empty, sorted.
+// Servers returns the MCP servers of a namespace, sorted. An empty namespace means all.
 func (g *Gateway) Servers(namespace string) []v1.Key { return g.servers.in(namespace) }
 
-// ServersNamed returns the MCP servers whose name the name of a tool or prompt begins with.
+// ServersNamed returns the MCP servers whose name is a prefix of the name of a tool or prompt.
 func (g *Gateway) ServersNamed(namespace, name string) []v1.Key {
 	return g.servers.named(namespace, name)
 }
 
-// Call carries out a call. It asks MCP servers what they offer when it takes that to find
-// the tool. The errors are those of api/v1.
+// Call executes a call. It queries MCP servers if that is needed to find the tool. The errors are those of api/v1.
 func (g *Gateway) Call(ctx context.Context, call v1.Call) (v1.Result, error) {
 	call, err := g.Prepare(ctx, call)
 	if err != nil {
@@ -38,9 +37,9 @@ func (g *Gateway) Call(ctx context.Context, call v1.Call) (v1.Result, error) {
 	return g.reg.Execute(ctx, call)
 }
 
-// Prepare asks the MCP servers that the tool of a call may be of: none for a tool that is
-// known, its server for server__tool, and all of the namespace for a bare name that nothing
-// has. It returns the call with what is left of its Timeout.
+// Prepare queries the MCP servers that may offer the tool of a call: no server for a known tool, the named server for
+// server__tool, and all servers of the namespace for an unknown bare name. It returns the call with the rest of its
+// Timeout.
 func (g *Gateway) Prepare(ctx context.Context, call v1.Call) (v1.Call, error) {
 	if call.Timeout <= 0 {
 		g.find(ctx, call.Namespace, call.Tool)
@@ -76,7 +75,7 @@ func (g *Gateway) find(ctx context.Context, namespace, name string) {
 	g.mayHave(ctx, namespace, name)
 }
 
-// mayHave asks the servers whose name a name begins with, else all of the namespace.
+// mayHave queries the servers whose name is a prefix of the given name, or else all servers of the namespace.
 func (g *Gateway) mayHave(ctx context.Context, namespace, name string) []mcp.ServerState {
 	keys := g.servers.named(namespace, name)
 	if len(keys) == 0 {

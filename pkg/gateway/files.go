@@ -17,13 +17,13 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// Files is the manifests of files and folders, and of o.Stdin, for the path "-".
+// Files is a source of manifests from files and folders, and from o.Stdin for the path "-".
 func Files(o manifest.Options, paths ...string) Source { return &files{opts: o, paths: paths} }
 
 type files struct {
 	opts   manifest.Options
 	paths  []string
-	loaded atomic.Pointer[manifest.Set] // last
+	loaded atomic.Pointer[manifest.Set] // by the last load
 }
 
 func (f *files) extend(x []v1.Extension) Source {
@@ -51,7 +51,7 @@ func (f *files) Watch(ctx context.Context, missed func(error)) (<-chan struct{},
 	}
 	f.follow(w, missed)
 	told := newChanges()
-	told.signal() // what happened since the manifests were read
+	told.signal() // reports changes since the manifests were read
 	go func() {
 		defer close(told)
 		defer w.Close()
@@ -60,13 +60,13 @@ func (f *files) Watch(ctx context.Context, missed func(error)) (<-chan struct{},
 	return told, nil
 }
 
-// Bounds of watching files.
+// Limits of watching files.
 const (
 	maxWatched = 10_000                 // folders
-	settleTime = 100 * time.Millisecond // of silence after a change; editors write in steps
+	settleTime = 100 * time.Millisecond // without changes before a reload; editors write in steps
 )
 
-// watch tells of changes once the files are quiet, until ctx ends.
+// watch signals changes once no file changes any more, until ctx ends.
 func (f *files) watch(ctx context.Context, w *fsnotify.Watcher, missed func(error), told changes) {
 	quiet := time.NewTimer(0)
 	<-quiet.C
@@ -79,7 +79,7 @@ func (f *files) watch(ctx context.Context, w *fsnotify.Watcher, missed func(erro
 			if !ok {
 				return
 			}
-			missed(err) // events may be lost: look
+			missed(err) // events may be lost, so reload
 			quiet.Reset(settleTime)
 		case e, ok := <-w.Events:
 			if !ok {
@@ -95,15 +95,14 @@ func (f *files) watch(ctx context.Context, w *fsnotify.Watcher, missed func(erro
 	}
 }
 
-// follow watches every folder of the paths, and the folders of files, those that
-// manifests name included: editors and configuration systems put a new file in the
-// place of the old one.
+// follow watches every folder in the paths, and the folders of all files, including those that manifests refer to. It
+// watches folders because editors and configuration systems replace files.
 func (f *files) follow(w *fsnotify.Watcher, missed func(error)) {
 	watched := map[string]bool{}
 	for _, folder := range w.WatchList() {
 		watched[folder] = true
 	}
-	add := func(folder string) error { // again, too: another folder may be in its place
+	add := func(folder string) error { // repeated because the folder may have been replaced
 		if watched[folder] = true; len(watched) > maxWatched {
 			return fmt.Errorf("more than %d folders", maxWatched)
 		}
@@ -111,7 +110,7 @@ func (f *files) follow(w *fsnotify.Watcher, missed func(error)) {
 	}
 	for _, o := range f.objects() {
 		for name := range o.Head().Files {
-			_ = add(filepath.Dir(filepath.Join(filepath.Dir(o.Head().Source.File), name))) // it may be gone
+			_ = add(filepath.Dir(filepath.Join(filepath.Dir(o.Head().Source.File), name))) // may be gone
 		}
 	}
 	for _, root := range slices.Concat(f.paths, f.folders()) {
@@ -125,7 +124,7 @@ func (f *files) follow(w *fsnotify.Watcher, missed func(error)) {
 		err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return nil // it went meanwhile
+				return nil // the folder was deleted in the meantime
 			case err != nil:
 				return err
 			case !d.IsDir():
@@ -141,7 +140,7 @@ func (f *files) follow(w *fsnotify.Watcher, missed func(error)) {
 	}
 }
 
-// folders are those that a build read besides the paths.
+// folders returns the folders that a build read in addition to the paths.
 func (f *files) folders() []string {
 	if set := f.loaded.Load(); set != nil {
 		return set.Folders

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// fileWatch follows a file of secrets. While it cannot be used, what was read before stays in use.
+// fileWatch follows a file with secrets. While the file cannot be used, the previous content stays in use.
 type fileWatch struct {
 	path       string
-	last       os.FileInfo // of the file as it was read
+	last       os.FileInfo // of the file at the last read
 	log        *slog.Logger
-	name, kept string                    // for /readyz: what the file is, and what stays in use
-	refused    string                    // for the log: that the file cannot be used
-	failed     atomic.Pointer[time.Time] // when the last reading failed; nil when it did not
-	// load reads the file and puts it in use. said is for the log, "" for nothing to say.
+	name, kept string                    // for /readyz: what the file contains, and what stays in use
+	refused    string                    // for the log: the file cannot be used
+	failed     atomic.Pointer[time.Time] // when the last read failed; nil if it succeeded
+	// load reads the file and applies it. said is a message for the log, or "".
 	load func() (said string, more []any, err error)
 }
 
-// lookEvery is how often the file is looked at. Events of the file system would miss
-// what a symlink leads to, which is how secrets are put into containers.
+// lookEvery is the interval at which the file is checked. File system events would miss changes behind a symlink, which
+// is how secrets are mounted in containers.
 const lookEvery = time.Second
 
-// follow reads the file again when it changes, until ctx ends.
+// follow reads the file again after changes, until ctx ends.
 func (w *fileWatch) follow(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -53,7 +53,7 @@ func sameFile(a, b os.FileInfo) bool {
 func (w *fileWatch) read(changed bool) {
 	said, more, err := w.load()
 	if err != nil {
-		if changed { // a file that stays bad is told once
+		if changed { // an unchanged bad file is logged only once
 			now := time.Now()
 			w.failed.Store(&now)
 			w.log.Error(w.refused, "file", w.path, "error", err.Error())
@@ -66,7 +66,7 @@ func (w *fileWatch) read(changed bool) {
 	}
 }
 
-// warning is what /readyz says, which anyone may read: the log has the reasons.
+// warning returns the text for /readyz. Anyone may read it, so the reasons are in the log only.
 func (w *fileWatch) warning() string {
 	at := w.failed.Load()
 	if at == nil {

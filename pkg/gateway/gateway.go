@@ -26,8 +26,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Gateway is manifests that can be called and served. Its methods may be called by many
-// goroutines at once.
+// Gateway is a set of manifests that can be called and served. Its methods are safe for concurrent use.
 type Gateway struct {
 	// Fixed after Open.
 	opts    Options
@@ -36,16 +35,16 @@ type Gateway struct {
 	servers *servers
 	catalog *catalog
 	audit   *auditWatch
-	stored  *storeWatch // nil with a store of this machine, and with replicas
+	stored  *storeWatch // nil with a local store, and with replicas
 	tokens  *tokenWatch // nil without Options.TokenFile
 	http    server.HTTPOptions
-	// admission is passed by every entrance.
+	// admission applies to every entry point.
 	admission *admission.Admission
 	tasks     tasks
 	store     store.Store // Options.Store, timed
 	// approvals are the pending calls, in the store or else in memory.
 	approvals store.Approvals
-	// decided is where calls that wait are decided on besides the store; empty for nowhere.
+	// decided is the address at which pending calls are decided in addition to the store; nil without one.
 	decided atomic.Pointer[string]
 
 	measured []metric.Registration
@@ -58,14 +57,13 @@ type Gateway struct {
 	serving  sync.Once
 	stopping context.Context // ends when Serve stops
 	stop     context.CancelFunc
-	server   atomic.Pointer[server.Server] // nil until something is served
+	server   atomic.Pointer[server.Server] // nil until the gateway serves
 	handling sync.Once
 	handler  http.Handler
 }
 
-// Open loads the manifests and makes them ready for calls. No MCP server is started yet.
-// A manifest with a violation is no error, see [Gateway.Violations]. ctx is for the loading;
-// [Gateway.Close] ends what runs in the background.
+// Open loads the manifests and prepares them for calls. It starts no MCP server yet. A manifest with a violation is not
+// an error, see [Gateway.Violations]. ctx applies to the loading only; [Gateway.Close] ends background tasks.
 func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 	if o, err = o.withDefaults(); err != nil {
 		return nil, err
@@ -146,7 +144,7 @@ func (g *Gateway) with(objects []v1.Object) []v1.Object {
 	return append(objects[:len(objects):len(objects)], g.opts.Objects...)
 }
 
-// permitted is what of the source is served, with the objects of the options.
+// permitted returns the objects of the source that are served, together with the objects of the options.
 func (g *Gateway) permitted(objects []v1.Object) []v1.Object {
 	served := g.opts.Permit.Apply(objects)
 	refused, first := 0, ""
@@ -206,36 +204,36 @@ func (g *Gateway) mcpOptions() mcp.Options {
 	}
 }
 
-// refresh makes the server read again what is served.
+// refresh makes the server update its lists.
 func (g *Gateway) refresh() {
 	if s := g.server.Load(); s != nil {
 		s.Refresh()
 	}
 }
 
-// Registry returns the compiled set of the manifests. What it holds changes with them.
+// Registry returns the compiled set of manifests. Its contents change with the manifests.
 func (g *Gateway) Registry() *registry.Registry { return g.reg }
 
-// Store returns Options.Store; nil without.
+// Store returns Options.Store, which may be nil.
 func (g *Gateway) Store() store.Store { return g.opts.Store }
 
-// Options returns what the gateway is made of.
+// Options returns the options of the gateway.
 func (g *Gateway) Options() Options { return g.opts }
 
-// List lists what the manifests declare, and what the MCP servers that were asked offer.
-// An error says that the query cannot be read.
+// List lists the declared objects and the tools of the MCP servers that were queried. It returns an error if the query
+// is invalid.
 func (g *Gateway) List(q registry.Query) (registry.Page, error) { return g.reg.List(q) }
 
-// Violations returns what is wrong with the manifests that are served, warnings too. It is
-// empty for those of a store, which takes none that has a violation.
+// Violations returns the violations of the served manifests, including warnings. It is empty for manifests in a store,
+// because a store accepts no violations.
 func (g *Gateway) Violations() []v1.Violation {
 	g.reload.mu.Lock()
 	defer g.reload.mu.Unlock()
 	return g.reload.violations
 }
 
-// Close ends what is served and what runs in the background, and every session and child
-// process, and waits for them. It does not close the store.
+// Close stops serving, all background tasks, sessions and child processes, and waits for them. It does not close the
+// store.
 func (g *Gateway) Close() error {
 	g.stop()
 	if s := g.server.Load(); s != nil {
@@ -252,7 +250,7 @@ func (g *Gateway) Close() error {
 	return errors.Join(append(errs, g.servers.Close())...)
 }
 
-// tasks are the goroutines of a gateway.
+// tasks are the background goroutines of a gateway.
 type tasks struct {
 	ctx    context.Context // ends with the gateway
 	cancel context.CancelFunc
@@ -266,7 +264,7 @@ func (t *tasks) open(ctx context.Context) {
 	t.ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
 }
 
-// run runs f until it returns; the end of its context asks it to.
+// run runs f in a goroutine with a context that ends when the gateway closes.
 func (t *tasks) run(f func(context.Context)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -285,7 +283,7 @@ func (t *tasks) close() {
 	t.all.Wait()
 }
 
-// configDir is where sign-ins to MCP servers are kept.
+// configDir returns the folder for sign-ins to MCP servers.
 func configDir() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -294,7 +292,7 @@ func configDir() string {
 	return filepath.Join(dir, "toolctl")
 }
 
-// withDefaults fills the defaults in and refuses what contradicts itself.
+// withDefaults fills in the defaults and returns an error for contradictory options.
 func (o Options) withDefaults() (Options, error) {
 	if o.Source == nil {
 		if o.Source = (objects)(nil); o.Store != nil {

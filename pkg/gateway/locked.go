@@ -10,7 +10,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// Definition is what a server said of a tool, as a lock holds it.
+// Definition returns the definition of a tool from its server in the form of the lock.
 func Definition(t mcp.DiscoveredTool) lock.Definition {
 	return lock.Definition{Name: t.Remote, Title: t.Title, Description: t.Description, Annotations: t.Annotations, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema}
 }
@@ -22,7 +22,8 @@ func (s *serverSet) compare(server v1.Key, t mcp.DiscoveredTool) error {
 	return s.lock.Check(server, Definition(t))
 }
 
-// refuseAll refuses the declared tools of a server: what cannot be compared is not called.
+// refuseAll refuses the declared tools of a server, because tools that cannot be compared with the lock must not be
+// called.
 func (u *servers) refuseAll(server v1.Key, err error) map[string]error {
 	refused := map[string]error{}
 	for _, o := range u.reg.Objects() {
@@ -35,7 +36,7 @@ func (u *servers) refuseAll(server v1.Key, err error) map[string]error {
 	return refused
 }
 
-// readLock reads the lock that calls are held to.
+// readLock reads the lock file.
 func readLock(named string) (lock.File, error) {
 	path, err := lock.Find(named)
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// scope names the instrumentation, as OpenTelemetry calls it.
+// scope is the OpenTelemetry instrumentation scope.
 const scope = "toolctl.dev/toolctl/pkg/gateway"
 
-// gauge is a number that is read when someone looks at metrics; false says that it is not known.
+// gauge is a number that is read when metrics are collected; false means that it is unknown.
 type gauge struct {
 	name, unit, text string
 	read             func(context.Context) (int64, bool)
 }
 
-// measure makes metrics of the store and of the calls that wait in it.
+// measure registers the metrics of the store and of the calls that wait in it.
 func (g *Gateway) measure() error {
 	gauges := []gauge{{"toolctl.approvals.pending", "{call}", "Calls that wait for approval.", seldom(5*time.Second, func(ctx context.Context) (int64, error) {
 		n, err := g.approvals.CountPending(ctx, time.Now())
@@ -41,7 +41,7 @@ func (g *Gateway) measure() error {
 	return g.observe(gauges...)
 }
 
-// measureReplica makes metrics of this process among the replicas.
+// measureReplica registers the metrics of this process as a replica.
 func (g *Gateway) measureReplica(m *replica.Member) error {
 	return g.observe(
 		gauge{"toolctl.replica.lease", "", "1 while this replica holds its lease, else 0.", func(context.Context) (int64, bool) { return number(m.NotReady() == ""), true }},
@@ -49,7 +49,7 @@ func (g *Gateway) measureReplica(m *replica.Member) error {
 	)
 }
 
-// observe reads gauges whenever someone looks, until Close.
+// observe reads gauges whenever metrics are collected, until Close.
 func (g *Gateway) observe(gauges ...gauge) error {
 	if g.opts.MeterProvider == nil {
 		return nil
@@ -74,7 +74,7 @@ func (g *Gateway) observe(gauges ...gauge) error {
 	return nil
 }
 
-// measureAdmission makes metrics of the limits: what is in use of each, and what was refused.
+// measureAdmission registers the metrics of the limits: the current use of each, and the refusals.
 func (g *Gateway) measureAdmission() error {
 	if g.opts.MeterProvider == nil {
 		return nil
@@ -116,7 +116,8 @@ func number(yes bool) int64 {
 	return 0
 }
 
-// seldom reads a number of the store once in a while. Whoever looks at metrics waits a second for it at most.
+// seldom reads a number from the store at most once per interval. A collection of metrics waits for it for one second
+// at most.
 func seldom(every time.Duration, ask func(context.Context) (int64, error)) func(context.Context) (int64, bool) {
 	const patience = time.Second
 	var mu sync.Mutex
@@ -136,13 +137,13 @@ func seldom(every time.Duration, ask func(context.Context) (int64, error)) func(
 	}
 }
 
-// measuredStore times what calls ask of a store.
+// measuredStore measures the duration of store operations.
 type measuredStore struct {
 	store.Store
 	took metric.Float64Histogram
 }
 
-// measuredStore returns Options.Store, timed when someone reads metrics.
+// measuredStore returns Options.Store, with measurements if metrics are enabled.
 func (g *Gateway) measuredStore() (store.Store, error) {
 	if g.opts.Store == nil || g.opts.MeterProvider == nil {
 		return g.opts.Store, nil
@@ -152,7 +153,7 @@ func (g *Gateway) measuredStore() (store.Store, error) {
 	return &measuredStore{g.opts.Store, took}, err
 }
 
-// time records an operation that ends with an error.
+// time records an operation with its error.
 func (m *measuredStore) time(ctx context.Context, operation string, began time.Time, err *error) {
 	attrs := []attribute.KeyValue{attribute.String("toolctl.store.operation", operation)}
 	if failure := storeFailure(*err); failure != "" {
@@ -161,7 +162,7 @@ func (m *measuredStore) time(ctx context.Context, operation string, began time.T
 	m.took.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(attrs...))
 }
 
-// storeFailures are the errors of a store by their error.type, the first that fits.
+// storeFailures maps errors of a store to their error.type. The first match wins.
 var storeFailures = []struct {
 	name string
 	err  error
@@ -170,7 +171,8 @@ var storeFailures = []struct {
 	{"busy", store.ErrBusy}, {"unavailable", store.ErrUnavailable}, {"timeout", context.DeadlineExceeded}, {"cancelled", context.Canceled},
 }
 
-// storeFailure is the error.type of an operation; empty when the store did its part, be it to refuse what may not be.
+// storeFailure returns the error.type of an operation; it is empty if the store worked correctly, even if it refused
+// the operation.
 func storeFailure(err error) string {
 	var missing *v1.NotFoundError
 	var decided *v1.ApprovalError
@@ -216,7 +218,7 @@ func (m *measuredStore) HoldLeases(ctx context.Context, holder string, leases []
 	return m.Store.HoldLeases(ctx, holder, leases, lasts)
 }
 
-// KeepGap implements [registry.GapKeeper] for a store that does.
+// KeepGap implements [registry.GapKeeper] if the store does.
 func (m *measuredStore) KeepGap(missing v1.AuditGap) {
 	if k, ok := m.Store.(registry.GapKeeper); ok {
 		k.KeepGap(missing)

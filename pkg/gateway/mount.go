@@ -8,18 +8,17 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Mount serves routes besides /mcp: see [server.HTTPOptions]. It must come before Handler and Serve.
+// Mount serves additional routes next to /mcp: see [server.HTTPOptions]. It must be called before Handler and Serve.
 func (g *Gateway) Mount(routes func(server.Access) []admission.Route) {
 	g.http.Mounts = append(slices.Clip(g.http.Mounts), routes)
 }
 
-// Admission holds what is served to the limits of the options. Other entrances of the program must pass it too.
+// Admission enforces the limits of the options. Other entry points of the program must use it too.
 func (g *Gateway) Admission() *admission.Admission { return g.admission }
 
-// DecideAt says that calls which wait for approval are decided on at an address followed by
-// their id, which clients are then told of. It must come before anything is served.
+// DecideAt sets the address at which pending calls are decided; the ID of the call is appended to it. Clients get this
+// address. DecideAt must be called before anything is served.
 func (g *Gateway) DecideAt(address string) { g.decided.Store(&address) }
 
-// Approvals are the calls that wait for approval: those of the store, or of the gateway
-// without one.
+// Approvals returns the pending calls: those of the store, or those in memory without a store.
 func (g *Gateway) Approvals() store.Approvals { return g.approvals }

@@ -13,7 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// noteApprovals logs that calls which need approval cannot be approved elsewhere.
+// noteApprovals logs that calls that need approval cannot be approved elsewhere.
 func (g *Gateway) noteApprovals() {
 	if g.opts.Store != nil || g.decided.Load() != nil {
 		return
@@ -26,13 +26,14 @@ func (g *Gateway) noteApprovals() {
 	}
 }
 
-// unset notes which variables tools lack, since no client sees such a tool, when it is not what was logged last.
+// unset logs the unset variables of tools, because clients do not see such tools. It skips a list that equals the one
+// logged last.
 func (w *warnings) unset(g *Gateway) {
 	page, err := g.reg.List(registry.Query{Kind: v1.KindTool, Namespace: g.catalog.Namespace, Selector: g.catalog.Selector})
 	if err != nil {
-		return // the catalog says so
+		return // the catalog reports them
 	}
-	lacking := map[string][]string{} // the tools, by the reason
+	lacking := map[string][]string{} // tools by reason
 	for _, it := range page.Items {
 		for _, why := range envref.Unreadable(slices.Clone(it.Reasons)) {
 			lacking[why.Message] = append(lacking[why.Message], it.FullName)
@@ -48,7 +49,7 @@ func (w *warnings) unset(g *Gateway) {
 	}
 }
 
-// noteTurns logs which policies count in turns, since MCP knows none.
+// noteTurns logs the policies that count per turn, because MCP has no turns.
 func (g *Gateway) noteTurns() {
 	for _, obj := range g.reg.Objects() {
 		var rules *v1.ToolPolicySpec

@@ -17,110 +17,104 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Options say what a [Gateway] is made of. The zero value is a gateway without manifests.
+// Options configure a [Gateway]. The zero value is a gateway without manifests.
 type Options struct {
-	// Source is where the manifests are. Default: Store; none without one.
+	// Source is the source of the manifests. Default: Store, or no manifests without a store.
 	Source Source
-	// Objects are there besides those of Source, and stay when they change. It is the place
-	// for tools in Go, see [registry.Func]. Default: none.
+	// Objects are served in addition to those of Source, and stay when Source changes. Use it for tools in Go, see
+	// [registry.Func]. Default: no objects.
 	Objects []v1.Object
-	// Store keeps counts, calls that wait for approval, the audit and overrides, and is not
-	// closed with the gateway. Default: they live as long as the gateway, and there is no audit.
+	// Store keeps counts, pending calls, the audit log and overrides. The gateway does not close it. Default: they live
+	// as long as the gateway, and there is no audit log.
 	Store store.Store
-	// AuditBestEffort lets calls go on whose line of intent cannot be written. Default: they
-	// are refused.
+	// AuditBestEffort lets calls continue when their record of intent cannot be written. Default: they are refused.
 	AuditBestEffort bool
-	// AuditRetention is how old lines of the audit may become; older ones are removed while the gateway serves, by one
-	// of those that share a store. Default: they are kept.
+	// AuditRetention is the maximum age of audit records. While the gateway serves, older records are removed by one of
+	// the processes that share a store. Default: no limit.
 	AuditRetention time.Duration
-	// Counters keep the counts of policies. Default: Store; in memory without one.
+	// Counters keep the counts of policies. Default: Store, or in memory without a store.
 	Counters policy.Counters
-	// Attachments hold what calls name by reference. Default: a reference is a text like any other.
+	// Attachments hold the values that calls pass by reference. Default: a reference is an ordinary text.
 	Attachments *registry.Attachments
-	// Executors carry out calls besides those of [executors.All]. Default: none.
+	// Executors are used in addition to those of [executors.All]. Default: no others.
 	Executors []registry.Executor
-	// Rules are rules of policies that are written in Go. Default: none.
+	// Rules are policy rules written in Go. Default: no rules.
 	Rules []policy.Rule
-	// Middleware goes around every call, the first outermost. Default: none.
+	// Middleware wraps every call; the first is the outermost. Default: no middleware.
 	Middleware []registry.Middleware
-	// OnCall and OnPending are told of calls that are over, and of those that begin to wait for
-	// approval; they must not wait. Default: nobody is.
+	// OnCall is called with each finished call, and OnPending with each call that starts to wait for approval. They
+	// must not block. Default: nil.
 	OnCall    func(registry.CallEvent)
 	OnPending func(v1.PendingCall)
-	// WrapExecutors may put others around all executors, such as a recorder. Default: none.
+	// WrapExecutors may wrap all executors, for example in a recorder. Default: nil.
 	WrapExecutors func([]registry.Executor) []registry.Executor
-	// Watch follows the changes of Source: see [Gateway.Reload]. Default: nothing is followed.
+	// Watch follows the changes of Source: see [Gateway.Reload]. Default: changes are ignored.
 	Watch bool
 
 	// Env looks up an environment variable. Default: os.LookupEnv.
 	Env func(name string) (value string, ok bool)
-	// AllowEnv lists the variables that manifests may read, as names or prefixes that end in *, such as
-	// CRM_*. Default: all except the program's own (TOOLCTL_*, PG*, OTEL_*), which manifests may never read.
+	// AllowEnv lists the variables that manifests may read, as names or prefixes that end in *, such as CRM_*. Default:
+	// all except the program's own (TOOLCTL_*, PG*, OTEL_*), which manifests may never read.
 	AllowEnv []string
-	// Permit says what the manifests of Source may do on this machine. What it does not permit is
-	// not ready, and the rest is served. Default: everything; nothing for a Source that is a store
-	// which several programs share.
+	// Permit says what the manifests of Source may do on this machine. Objects without permission are not ready, and
+	// the others are served. Default: everything is permitted, but nothing for a Source that is a store shared by
+	// several programs.
 	Permit *permit.Rules
-	// Logger takes what a person may want to know; no secrets. Default: nothing is logged.
+	// Logger receives log messages without secrets. Default: nothing is logged.
 	Logger *slog.Logger
-	// TracerProvider and MeterProvider make spans and metrics. Default: none.
+	// TracerProvider and MeterProvider create spans and metrics. Default: no spans and metrics.
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
-	// Name and Version are what the gateway says of itself to MCP servers and clients.
-	// Default: "toolctl" and "dev".
+	// Name and Version identify the gateway to MCP servers and clients. Default: "toolctl" and "dev".
 	Name, Version string
 
-	// AllowPrivateNetwork lets every tool and MCP server reach loopback and private addresses,
-	// whatever Permit says.
-	// Default: those that say so.
+	// AllowPrivateNetwork lets every tool and MCP server reach loopback and private addresses, regardless of Permit.
+	// Default: only those whose manifests request it.
 	AllowPrivateNetwork bool
-	// AllowNetwork lets them reach these besides the public internet: CIDR or HOST, each with
-	// :PORT or without. Example: 10.0.0.0/8, db.internal:5432. Default: none.
+	// AllowNetwork lists addresses that tools and MCP servers may reach in addition to the public internet: CIDR or
+	// HOST, each with or without :PORT. Example: 10.0.0.0/8, db.internal:5432. Default: no addresses.
 	AllowNetwork []string
-	// Locked refuses tools of every MCP server that differ from the lock. Default: of those
-	// with spec.locked.
+	// Locked refuses tools that differ from the lock, for every MCP server. Default: only for servers with spec.locked.
 	Locked bool
-	// LockFile is the lock. Default: the nearest toolctl.lock, from the current folder upwards.
+	// LockFile is the lock file. Default: toolctl.lock in the current folder or the nearest parent.
 	LockFile string
-	// ConfigDir is the folder where sign-ins to MCP servers are kept. Default: toolctl in
-	// [os.UserConfigDir].
+	// ConfigDir is the folder for sign-ins to MCP servers. Default: toolctl in [os.UserConfigDir].
 	ConfigDir string
-	// OpenBrowser shows a person the address where to sign in to an MCP server. Default: a
-	// server that needs it is not ready.
+	// OpenBrowser opens the address at which a person signs in to an MCP server. Default: a server that needs a sign-in
+	// is not ready.
 	OpenBrowser func(ctx context.Context, server v1.Key, address string) error
-	// Hurry, once closed, ends what Close waits for: calls are cancelled and MCP servers killed.
+	// Hurry, when closed, ends the wait in Close: calls are cancelled and MCP servers killed.
 	Hurry <-chan struct{}
 
-	// ApprovalWait is how long a call that needs approval waits for the decision, wherever it is made,
-	// before its caller is told that it is pending. Default: not at all.
+	// ApprovalWait is how long a call that needs approval waits for the decision before its caller gets the answer
+	// "pending". Default: no wait.
 	ApprovalWait time.Duration
-	// Replicas make this gateway one of several that serve the same from one Store. Only
-	// [Gateway.Serve] joins them. Default: it is alone.
+	// Replicas make this gateway one of several that serve the same Store. Only [Gateway.Serve] joins them. Default: no
+	// other replicas.
 	Replicas *Replicas
-	// Subset is what of the manifests is served. Default: all.
+	// Subset selects the served manifests. Default: all.
 	Subset Subset
-	// Server configures the MCP server, but for its Admission. Name, Version, Logger, Hurry and the providers are those above
-	// unless they are set.
+	// Server configures the MCP server, except its Admission. Name, Version, Logger, Hurry and the providers default to
+	// those above.
 	Server server.Options
-	// Limits are what everything that is served is held to, in sum over all entrances.
+	// Limits apply to the sum of all entry points.
 	Limits admission.Limits
-	// HTTP says who may use [Gateway.Handler] and [Gateway.Serve]. Default: anyone
-	// who reaches it.
+	// HTTP configures the access to [Gateway.Handler] and [Gateway.Serve]. Default: anyone who can connect has access.
 	HTTP server.HTTPOptions
-	// TokenFile is a file of bearer tokens in the form of [server.ReadTokens], which takes the
-	// place of HTTP.Tokens and is read again when it changes. Default: none.
+	// TokenFile is a file with bearer tokens in the form of [server.ReadTokens]. It replaces HTTP.Tokens and is read
+	// again after changes. Default: no file.
 	TokenFile string
 }
 
-// Subset chooses what is served. The zero value is everything.
+// Subset selects the served objects. The zero value selects everything.
 type Subset struct {
-	// Namespace is the only one that is served. Default: all.
+	// Namespace is the only served namespace. Default: all.
 	Namespace string
-	// Selector chooses tools by labels, such as team=pay,tier!=old. Default: all.
+	// Selector selects tools by labels, such as team=pay,tier!=old. Default: all.
 	Selector string
-	// Tools are names that may end in *. Default: all.
+	// Tools are tool names that may end in *. Default: all.
 	Tools []string
-	// Prompts are names that may end in *. Only those are served then, with the tools that they
-	// name, and when it is one its policy holds for every call. Default: all.
+	// Prompts are prompt names that may end in *. Only those prompts and the tools that they name are served. If it
+	// selects a single prompt, the policy of that prompt applies to every call. Default: all.
 	Prompts []string
 }

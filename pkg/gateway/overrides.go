@@ -8,8 +8,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// followOverrides gives the tools that are served the descriptions that the store has
-// for them, as they change, until ctx ends.
+// followOverrides applies the description overrides of the store to the served tools, and follows their changes until
+// ctx ends.
 func (g *Gateway) followOverrides(ctx context.Context) {
 	missed := func(err error) { g.log.Warn("watching the overrides", "error", err) }
 	again(ctx, missed, func() error {
@@ -25,8 +25,8 @@ func (g *Gateway) followOverrides(ctx context.Context) {
 	})
 }
 
-// applyOverrides makes the overrides of the store the descriptions of a registry, and
-// reports whether that changed any.
+// applyOverrides sets the overrides of the store as descriptions in a registry and reports whether any description
+// changed.
 func applyOverrides(reg *registry.Registry, all []store.Override) bool {
 	texts := make(map[v1.Key]string, len(all))
 	for _, o := range all {

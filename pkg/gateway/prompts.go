@@ -16,12 +16,12 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// promptSet is the Prompt manifests that are served at one time. It never changes.
+// promptSet is an immutable set of served Prompt manifests.
 type promptSet struct {
 	prompts map[v1.Key]*prompt.Prompt
 	failed  []failedPrompt
-	// policy is that of the one prompt that --prompt chose; nil when there are more,
-	// since nobody can tell for which of them a client calls a tool.
+	// policy is the policy of the only prompt that --prompt selects. It is nil for several prompts, because a call does
+	// not say for which prompt the client makes it.
 	policy *policy.Overlay
 }
 
@@ -31,7 +31,7 @@ type failedPrompt struct {
 	err error
 }
 
-// prompts notes which prompts are not served.
+// prompts adds warnings for the prompts that are not served.
 func (w *warnings) prompts(c *catalog) {
 	for _, p := range c.fillPrompts().failed {
 		const message = "a prompt is not served"
@@ -39,9 +39,8 @@ func (w *warnings) prompts(c *catalog) {
 	}
 }
 
-// fillPrompts compiles the Prompt manifests that are served: those that --prompt names,
-// else all with the labels of --select, unless only some tools are served. Manifests
-// that did not change are not compiled again.
+// fillPrompts compiles the served Prompt manifests: those that --prompt names, or else all with the labels of --select,
+// unless only some tools are served. It reuses unchanged prompts.
 func (c *catalog) fillPrompts() *promptSet {
 	now := &promptSet{prompts: map[v1.Key]*prompt.Prompt{}}
 	defer func() { c.promptSet.Store(now) }()
@@ -49,7 +48,7 @@ func (c *catalog) fillPrompts() *promptSet {
 		return now
 	}
 	page, err := c.reg.List(registry.Query{Kind: v1.KindPrompt, Namespace: c.Namespace, Selector: c.Selector})
-	if err != nil { // the selector was read before
+	if err != nil { // the selector was parsed before
 		c.log.Error("list the prompts", "error", err)
 		return now
 	}
@@ -83,7 +82,7 @@ func (c *catalog) fillPrompts() *promptSet {
 	return now
 }
 
-// prompt returns a prompt of the promptSet, which may be nil; nil when it is not there.
+// prompt returns a prompt of the promptSet, which may be nil. It returns nil if the prompt does not exist.
 func (s *promptSet) prompt(key v1.Key) *prompt.Prompt {
 	if s == nil {
 		return nil
@@ -91,7 +90,7 @@ func (s *promptSet) prompt(key v1.Key) *prompt.Prompt {
 	return s.prompts[key]
 }
 
-// overlay returns the policy that holds for every call, besides those of the registry.
+// overlay returns the policy that applies to every call in addition to those of the registry.
 func (c *catalog) overlay() *policy.Overlay {
 	if s := c.promptSet.Load(); s != nil {
 		return s.policy
@@ -99,14 +98,14 @@ func (c *catalog) overlay() *policy.Overlay {
 	return nil
 }
 
-// wantsPrompt reports whether --prompt leaves a prompt in.
+// wantsPrompt reports whether --prompt selects a prompt.
 func (c *catalog) wantsPrompt(namespace, name string) bool {
 	return len(c.Prompts) == 0 || slices.ContainsFunc(c.Prompts, func(p string) bool {
 		return v1.MatchPattern(p, name) || v1.MatchPattern(p, namespace+"/"+name)
 	})
 }
 
-// ownPrompts returns the Prompt manifests as MCP clients see them.
+// ownPrompts returns the Prompt manifests in the form for MCP clients.
 func (c *catalog) ownPrompts() []server.Prompt {
 	now := c.fillPrompts().prompts
 	all := make([]server.Prompt, 0, len(now))
@@ -134,8 +133,7 @@ func (c *catalog) servedPrompt(key v1.Key) (*prompt.Prompt, error) {
 	return nil, &v1.NotFoundError{Kind: v1.KindPrompt, Name: key.Name}
 }
 
-// renderPrompt renders a Prompt manifest. Prompts of MCP have no system messages, so every
-// message has the role of the user.
+// renderPrompt renders a Prompt manifest. MCP prompts have no system messages, so every message has the role user.
 func (c *catalog) renderPrompt(ctx context.Context, key v1.Key, args map[string]string) (mcp.PromptResult, error) {
 	p, err := c.servedPrompt(key)
 	if err != nil {
@@ -151,7 +149,7 @@ func (c *catalog) renderPrompt(ctx context.Context, key v1.Key, args map[string]
 	return mcp.PromptResult{Description: p.Object().Spec.Description, Messages: messages}, nil
 }
 
-// completePrompt returns the values of an enum that begin as asked.
+// completePrompt returns the enum values that begin with the given prefix.
 func (c *catalog) completePrompt(key v1.Key, r mcp.CompletionRequest) (mcp.Completion, error) {
 	p, err := c.servedPrompt(key)
 	if err != nil {
@@ -165,9 +163,9 @@ func (c *catalog) completePrompt(key v1.Key, r mcp.CompletionRequest) (mcp.Compl
 	return mcp.Completion{Values: values, Total: total, HasMore: total > len(values)}, nil
 }
 
-// toolsOfPrompts returns the full names of the tools that the prompts of --prompt name;
-// nil without that flag. A name is looked for in the prompt's own namespace first, then
-// in all; a pattern fits the tools of its own namespace, or of the one before its slash.
+// toolsOfPrompts returns the full names of the tools that the prompts of --prompt name, or nil without that flag. It
+// looks for a name in the prompt's own namespace first, then in all; a pattern matches the tools of its own namespace,
+// or of the namespace before its slash.
 func (c *catalog) toolsOfPrompts() map[string]bool {
 	if len(c.Prompts) == 0 {
 		return nil
@@ -184,7 +182,7 @@ func (c *catalog) toolsOfPrompts() map[string]bool {
 	return named
 }
 
-// ToolsNamed finds the tools that an entry of a prompt's tools names.
+// ToolsNamed returns the tools that match an entry of a prompt's tools.
 func ToolsNamed(reg *registry.Registry, own, want string) []registry.Item {
 	if strings.HasSuffix(want, "*") {
 		namespace, pattern, ok := strings.Cut(want, "/")
@@ -205,14 +203,14 @@ func ToolsNamed(reg *registry.Registry, own, want string) []registry.Item {
 	return nil
 }
 
-// promptsOnly keeps of a server what --prompt names.
+// promptsOnly reduces a server to the prompts that --prompt names.
 func (c *catalog) promptsOnly(s mcp.ServerState) (mcp.ServerState, bool) {
 	s.Prompts = slices.DeleteFunc(slices.Clone(s.Prompts), func(p mcp.Prompt) bool { return !c.wantsPrompt(s.Key.Namespace, s.Key.Name+"__"+p.Name) })
 	s.Resources, s.ResourceTemplates = nil, nil
 	return s, len(s.Prompts) > 0
 }
 
-// hasPrompt reports whether a name of --prompt chooses a prompt.
+// hasPrompt reports whether a name of --prompt matches any prompt.
 func (c *catalog) hasPrompt(want string) bool {
 	fits := func(namespace, name string) bool {
 		return v1.MatchPattern(want, name) || v1.MatchPattern(want, namespace+"/"+name)

@@ -15,10 +15,10 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// pulled is a source that says which revision of it is served, as [source.Remote] does.
+// pulled is a source that reports which revision is served, such as [source.Remote].
 type pulled interface{ Status() source.Status }
 
-// remember has a source that is pulled remember in the store which revision is served.
+// remember makes a pulled source save the served revision in the store.
 func remember(s Source, st store.Store) {
 	if p, ok := s.(interface {
 		pulled
@@ -28,8 +28,8 @@ func remember(s Source, st store.Store) {
 	}
 }
 
-// servedFrom remembers which revision of an address is served: by a lease, which every process that
-// serves the address holds together with the others, and which outlives them.
+// servedFrom saves the served revision of an address in a lease. All processes that serve the address share the lease,
+// and it outlives them.
 type servedFrom struct {
 	leases  store.Leases
 	address string
@@ -60,7 +60,7 @@ func (s servedFrom) hold(ctx context.Context, leases ...store.Lease) (string, er
 	return "", err
 }
 
-// state is what /readyz says of the source, and what Options.HTTP adds.
+// state returns the status of the source and of Options.HTTP for /readyz.
 func (g *Gateway) state() map[string]any {
 	all := map[string]any{}
 	if p, ok := g.opts.Source.(pulled); ok {
@@ -75,8 +75,8 @@ func (g *Gateway) state() map[string]any {
 	return all
 }
 
-// behind says that the manifests are not the newest. Of a revision it names the places that
-// are wrong; what else there is to say is in the log.
+// behind returns a warning if the manifests are not the newest. For a revision it names the invalid places; further
+// details are in the log.
 func (g *Gateway) behind() string {
 	p, ok := g.opts.Source.(pulled)
 	if !ok {
@@ -92,7 +92,7 @@ func (g *Gateway) behind() string {
 	}
 }
 
-// measureSource makes metrics of which revision is served.
+// measureSource registers the metrics of the served revision.
 func (g *Gateway) measureSource() error {
 	p, ok := g.opts.Source.(pulled)
 	if !ok || g.opts.MeterProvider == nil {

@@ -14,20 +14,20 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// reload is what a gateway knows of its manifests.
+// reload is the state of reloading manifests.
 type reload struct {
-	failed atomic.Pointer[time.Time] // when the last reload failed; nil when it did not
+	failed atomic.Pointer[time.Time] // when the last reload failed; nil if it succeeded
 
 	mu         sync.Mutex
-	served     []v1.Object         // of the source
-	violations []v1.Violation      // of what is served: a start leaves out what has violations
+	served     []v1.Object         // from the source
+	violations []v1.Violation      // of the served objects: a start omits objects with violations
 	told       string              // the last error in the log
-	unset      map[string][]string // what warnings.unset noted last
+	unset      map[string][]string // last output of warnings.unset
 }
 
-// Reload serves what the source holds now, unless it has a violation: then nothing changes,
-// and the error lists them. Calls that are under way end with the manifests they began with.
-// It waits for no MCP server: those that are new or changed are asked meanwhile.
+// Reload serves the present manifests of the source, unless they have a violation: then it changes nothing and returns
+// the violations. Running calls finish with the old manifests. Reload does not wait for MCP servers: new and changed
+// ones are queried in the background.
 func (g *Gateway) Reload(ctx context.Context) error {
 	g.reload.mu.Lock()
 	defer g.reload.mu.Unlock()
@@ -55,8 +55,7 @@ func (g *Gateway) Reload(ctx context.Context) error {
 	return nil
 }
 
-// Replace serves a set as it is, broken objects too, which are listed as not ready. It
-// waits for no MCP server.
+// Replace serves a set as it is. Broken objects are listed as not ready. Replace does not wait for MCP servers.
 func (g *Gateway) Replace(set *manifest.Set) {
 	g.reload.mu.Lock()
 	defer g.reload.mu.Unlock()
@@ -83,7 +82,7 @@ func (g *Gateway) replace(set *manifest.Set) {
 	})
 }
 
-// check returns what is wrong with a set as the one that is served, each error once.
+// check returns the violations of a set that is to be served, each error once.
 func (g *Gateway) check(ctx context.Context, set *manifest.Set) error {
 	var err error
 	for _, f := range g.keepBack(ctx, set) {
@@ -92,8 +91,8 @@ func (g *Gateway) check(ctx context.Context, set *manifest.Set) error {
 	return err
 }
 
-// keepBack returns the violations that keep a set from being served, each once. One that is about
-// a permission does not: what lacks it is not ready, and nobody else is to wait for that.
+// keepBack returns the violations that prevent a set from being served, each once. A missing permission does not
+// prevent it: the object is not ready, and the others are served.
 func (g *Gateway) keepBack(ctx context.Context, set *manifest.Set) (bad []v1.Violation) {
 	told := map[string]bool{}
 	for _, f := range append(slices.Clip(set.Violations), g.reg.CheckObjects(ctx, g.with(set.Objects))...) {
@@ -111,14 +110,14 @@ func (g *Gateway) reloadFailed(ctx context.Context, err error) error {
 	}
 	now := time.Now()
 	g.reload.failed.Store(&now)
-	if text := err.Error(); text != g.reload.told { // the log may be in a folder that is watched
+	if text := err.Error(); text != g.reload.told { // the log may be in a watched folder
 		g.reload.told = text
 		g.log.Error("the reload failed: the previous manifests stay in service", "error", text)
 	}
 	return err
 }
 
-// warning is what /readyz says, which anyone may read: the log has the reasons.
+// warning returns the text for /readyz. Anyone may read it, so the reasons are in the log only.
 func (r *reload) warning() string {
 	at := r.failed.Load()
 	if at == nil {
@@ -127,7 +126,7 @@ func (r *reload) warning() string {
 	return fmt.Sprintf("the reload at %s failed; the manifests before it are served, and the log says why", at.UTC().Format(time.RFC3339))
 }
 
-// errorTexts returns what keeps manifests from being served.
+// errorTexts returns the violations that prevent manifests from being served.
 func errorTexts(violations []v1.Violation) []string {
 	var texts []string
 	for i := range violations {
@@ -149,7 +148,7 @@ func (g *Gateway) watch() error {
 	}
 	g.tasks.run(func(ctx context.Context) {
 		for range changed {
-			_ = g.Reload(ctx) // which logs why
+			_ = g.Reload(ctx) // Reload logs its errors
 		}
 	})
 	return nil

@@ -12,13 +12,13 @@ import (
 	"toolctl.dev/toolctl/pkg/replica"
 )
 
-// Replicas say how a gateway is one of several that serve the same.
+// Replicas configure a gateway as one of several that serve the same manifests.
 type Replicas struct {
-	// KeyFile has the key that the replicas share: a line of 64 hexadecimal digits, and a second
-	// one while the keys change. The first seals, both open. It is read again when it changes. Required.
+	// KeyFile contains the key that the replicas share: a line of 64 hexadecimal digits, and a second line during a key
+	// rotation. The first key seals, both open. The file is read again after changes. Required.
 	KeyFile string
-	// Address is where the other replicas reach this one, such as http://10.0.0.7:8080. Default:
-	// where it listens; when that is every address of the machine, the first that is not loopback.
+	// Address is the address at which the other replicas reach this one, such as http://10.0.0.7:8080. Default: the
+	// listen address; if that is a wildcard address, the first address of the machine that is not loopback.
 	Address string
 	// Every and Lasts are those of [replica.Options].
 	Every, Lasts time.Duration
@@ -46,12 +46,12 @@ func (g *Gateway) join(ctx context.Context, at net.Addr) (leave func(), err erro
 		g.log.Warn("some metrics cannot be read", "error", err)
 	}
 	g.replica = m
-	g.http.Routes = append(slices.Clip(g.http.Routes), g.singles.route()) // those of the options are not ours
+	g.http.Routes = append(slices.Clip(g.http.Routes), g.singles.route()) // copy the caller's slice
 	m.Run()
 	return m.Leave, nil
 }
 
-// reachable is an address with which others reach what listens at one.
+// reachable returns an address at which others can reach a listener.
 func reachable(at net.Addr) string {
 	host, port, err := net.SplitHostPort(at.String())
 	ip := net.ParseIP(host)
@@ -87,7 +87,7 @@ func newKeyWatch(path string, log *slog.Logger) (*keyWatch, error) {
 		return "the keys of the replicas changed", nil, nil
 	}
 	var err error
-	k.last, _ = os.Stat(path) // before it is read: what changes meanwhile is read again
+	k.last, _ = os.Stat(path) // before the read, so that a later change is read again
 	k.keys, err = seal.ReadFile(path)
 	return k, err
 }

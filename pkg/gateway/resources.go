@@ -34,31 +34,31 @@ func (c *catalog) ownResources(served server.Contents) []server.Resource {
 	return all
 }
 
-// readOwn returns the content of a declared file as it was loaded.
+// readOwn returns the loaded content of a declared file.
 func (c *catalog) readOwn(owner v1.Key, uri string) ([]v1.Part, error) {
 	declared := resources.Of(c.reg.Objects())
 	at := slices.IndexFunc(declared, func(r resources.Resource) bool { return r.Owner == owner && r.URI == uri })
-	if at < 0 { // it went between the list and the request
+	if at < 0 { // removed between the list and the request
 		return nil, &v1.NotFoundError{Kind: "Resource", Name: uri}
 	}
 	return []v1.Part{declared[at].Contents()}, nil
 }
 
-// ListedResource is a declared file in the form of a list.
+// ListedResource returns a declared file in the form of a resource list.
 func ListedResource(r *resources.Resource) mcp.Resource {
 	size := int64(len(r.Data))
 	return mcp.Resource{URI: r.URI, Name: r.Name, Title: r.Title, Description: r.Description, MIMEType: r.MIMEType, Size: &size, Annotations: r.Annotations}
 }
 
-// Resources returns the files that the manifests of a namespace declare, of all for "".
+// Resources returns the files that the manifests of a namespace declare; "" means all namespaces.
 func (g *Gateway) Resources(namespace string) []resources.Resource {
 	return slices.DeleteFunc(resources.Of(g.reg.Objects()), func(r resources.Resource) bool { return namespace != "" && r.Owner.Namespace != namespace })
 }
 
-// ReadResource reads what is at an address: of the MCP server that is named; else a file
-// that a manifest of the namespace declares; else of the server that lists it, or has a
-// template for it. An error is a [v1.NotFoundError], ambiguous when several servers have it,
-// or says why a server that may have it is not ready.
+// ReadResource reads a resource. If a server is given, it reads from that MCP server. If not, it reads a file that a
+// manifest of the namespace declares, or else from the server that lists the resource or has a matching template. The
+// error is a [v1.NotFoundError], says that several servers have the resource, or says why a server that may have it is
+// not ready.
 func (g *Gateway) ReadResource(ctx context.Context, namespace, server, uri string) ([]v1.Part, error) {
 	if server != "" {
 		it, err := g.reg.Get(v1.KindMCPServer, namespace, server)
@@ -79,7 +79,7 @@ func (g *Gateway) ReadResource(ctx context.Context, namespace, server, uri strin
 	return g.servers.ReadResource(ctx, key, uri)
 }
 
-// serverOfResource finds the server that a resource belongs to.
+// serverOfResource returns the server of a resource.
 func (g *Gateway) serverOfResource(ctx context.Context, namespace, uri string) (v1.Key, error) {
 	states := g.mayHave(ctx, namespace, "")
 	missing := &v1.NotFoundError{Kind: "Resource", Name: uri}
@@ -113,7 +113,7 @@ func (g *Gateway) serverOfResource(ctx context.Context, namespace, uri string) (
 		}
 	}
 	for _, s := range states {
-		if !s.Ready { // it may well be the one
+		if !s.Ready { // this server may have it
 			return v1.Key{}, s.Failure()
 		}
 	}
@@ -123,9 +123,9 @@ func (g *Gateway) serverOfResource(ctx context.Context, namespace, uri string) (
 	return v1.Key{}, missing
 }
 
-// fitsTemplate reports whether a template of a server (RFC 6570) may make a URI.
+// fitsTemplate reports whether a URI may match a URI template (RFC 6570) of a server.
 func fitsTemplate(template, uri string) bool {
-	const longest = 2048 // a template becomes a regular expression
+	const longest = 2048 // because a template becomes a regular expression
 	if len(template) > longest || len(uri) > longest {
 		return false
 	}

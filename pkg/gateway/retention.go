@@ -15,14 +15,14 @@ const (
 	retentionLease = "audit/retention"
 )
 
-// keepAudit prunes the audit of what is older than Options.AuditRetention, now and once an hour. Of gateways that
-// share a store one does it, for as long as it lives.
+// keepAudit prunes audit records that are older than Options.AuditRetention, now and once an hour. Of the gateways that
+// share a store, one does so as long as it lives.
 func (g *Gateway) keepAudit(ctx context.Context) {
 	st, holder := g.opts.Store, rand.Text()
 	defer func() {
 		final, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = st.ReturnLeases(final, holder, retentionLease) // else it ends by itself
+		_ = st.ReturnLeases(final, holder, retentionLease) // without this the lease ends by itself
 	}()
 	tick := time.NewTicker(retentionEvery)
 	defer tick.Stop()

@@ -14,18 +14,17 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// Handler serves MCP over HTTP at /mcp, and /healthz and /readyz, for as long as the
-// gateway is open. It is the same server at each call, as are those of Serve and ServeStdio.
-// Who may use it is for Options.HTTP to say: without Tokens or OAuth it is anyone who
-// reaches it.
+// Handler serves MCP over HTTP at /mcp, and /healthz and /readyz, while the gateway is open. All calls return the same
+// server, which Serve and ServeStdio use too. Options.HTTP controls access: without Tokens or OAuth, anyone who can
+// connect has access.
 func (g *Gateway) Handler() http.Handler {
 	s := g.start()
 	g.handling.Do(func() { g.handler = s.Handler(g.http) })
 	return g.handler
 }
 
-// Serve serves what Handler does, with the bounds and the TLS of Options, until ctx ends:
-// see [server.Server.Serve]. The listener is one of [server.Listen], and is closed.
+// Serve serves Handler with the limits and the TLS configuration of Options until ctx ends: see [server.Server.Serve].
+// It closes the listener, which must come from [server.Listen].
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	leave, err := g.join(ctx, ln.Addr())
 	if err != nil {
@@ -37,15 +36,15 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	return s.Serve(ctx, ln, g.http)
 }
 
-// leave hands over what only this replica has, once ctx ends: first its sessions, before the server takes no
-// more requests, and then its MCP servers. What it returns waits for that, and makes it begin when it has not.
+// leave hands over what only this replica has, once ctx ends: first its sessions, before the server refuses requests,
+// and then its MCP servers. The returned function waits for that, and starts it if it has not started.
 func (g *Gateway) leave(ctx context.Context, s *server.Server) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	all.Go(func() {
 		<-ctx.Done()
 		if g.replica != nil {
-			half := time.NewTimer(g.opts.Server.ShutdownDelay / 2) // as long again is for the others to hear of it
+			half := time.NewTimer(g.opts.Server.ShutdownDelay / 2) // the other half is for the other replicas to notice
 			defer half.Stop()
 			select {
 			case <-half.C:
@@ -75,7 +74,7 @@ func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) e
 	return g.start().ServeStdio(ctx, in, out)
 }
 
-// start returns the MCP server. The first time it makes it, and what keeps it up to date.
+// start returns the MCP server. The first call creates it and starts the tasks that keep it up to date.
 func (g *Gateway) start() *server.Server {
 	g.serving.Do(func() {
 		o := g.opts.Server
@@ -123,7 +122,7 @@ func (g *Gateway) start() *server.Server {
 	return g.server.Load()
 }
 
-// notReady is why no call is taken, for /readyz.
+// notReady returns why the gateway takes no calls, for /readyz.
 func (g *Gateway) notReady() string {
 	why := []string{g.audit.notReady(), g.stored.notReady()}
 	if m := g.replica; m != nil {
@@ -135,7 +134,7 @@ func (g *Gateway) notReady() string {
 	return joined(why)
 }
 
-// warning is what is wrong although calls are taken, for /readyz.
+// warning returns the problems that do not stop the gateway from taking calls, for /readyz.
 func (g *Gateway) warning() string {
 	what := []string{g.audit.warning(), g.behind()}
 	if g.tokens != nil {

@@ -11,10 +11,9 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// ServerPrompt fills in a prompt of an MCP server, by its name there, server__prompt or
-// namespace/server__prompt. The servers that may have it are asked. An error is a
-// [v1.NotFoundError], with near names of Prompt manifests too, or says which arguments are
-// wrong, or why a server that may have it is not ready.
+// ServerPrompt renders a prompt of an MCP server by its name on the server, server__prompt or namespace/server__prompt.
+// It queries the servers that may have the prompt. The error is a [v1.NotFoundError], which also suggests Prompt
+// manifests, or names the wrong arguments, or says why a server that may have the prompt is not ready.
 func (g *Gateway) ServerPrompt(ctx context.Context, namespace, name string, args map[string]string) (mcp.PromptResult, error) {
 	missing := &v1.NotFoundError{Kind: v1.KindPrompt, Name: name}
 	if _, err := g.reg.Get(v1.KindPrompt, namespace, name); err != nil {
@@ -52,7 +51,7 @@ func (g *Gateway) ServerPrompt(ctx context.Context, namespace, name string, args
 		return g.servers.GetPrompt(ctx, hits[0].server, hits[0].prompt.Name, args)
 	case 0:
 		for _, s := range states {
-			if !s.Ready { // it may well be the one
+			if !s.Ready { // this server may have it
 				return mcp.PromptResult{}, s.Failure()
 			}
 		}
@@ -68,7 +67,7 @@ func (g *Gateway) ServerPrompt(ctx context.Context, namespace, name string, args
 	return mcp.PromptResult{}, missing
 }
 
-// missingArgs says which required arguments are not there, and which that are there are unknown.
+// missingArgs returns an error that names missing and unknown arguments.
 func missingArgs(name string, p mcp.Prompt, args map[string]string) error {
 	var fs []v1.Violation
 	var known []string

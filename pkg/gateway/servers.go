@@ -15,39 +15,38 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// servers joins the sessions to MCP servers with the registry, and holds what they say of
-// their tools to the lock.
+// servers connects the sessions to MCP servers with the registry, and compares their tools with the lock.
 type servers struct {
 	*mcp.Upstreams
 	// Fixed after attach.
 	reg      *registry.Registry
 	locked   bool
 	lockFile string
-	refresh  func() // after the registry was given news
+	refresh  func() // called after the registry was updated
 
-	// mu is held while the set changes and while the registry is given what a server says,
-	// and never while one is asked.
+	// mu is held while the set changes and while the registry is updated from a server, but never while a server is
+	// queried.
 	mu  sync.Mutex
 	set atomic.Pointer[serverSet]
 
 	asked asked
 }
 
-// serverSet is the servers of one set of manifests and what they are held to.
+// serverSet is the servers in one set of manifests, with the lock.
 type serverSet struct {
 	servers map[v1.Key]*oneServer
 	lock    lock.File
 	lockErr error // why there is no lock
 }
 
-// oneServer is a server for as long as its manifest stays the same.
+// oneServer is the state of a server as long as its manifest stays the same.
 type oneServer struct {
 	manifest *v1.MCPServer
-	held     bool          // its tools are held to the lock
-	asking   chan struct{} // holds a token while it is asked
+	held     bool          // its tools are compared with the lock
+	asking   chan struct{} // holds a token while the server is queried
 }
 
-// newServers makes the sessions; nothing is started.
+// newServers creates the sessions but starts nothing.
 func newServers(objects []v1.Object, locked bool, lockFile string, refresh func(), o mcp.Options) *servers {
 	u := &servers{locked: locked, lockFile: lockFile, refresh: refresh, asked: asked{open: map[v1.Key]time.Time{}, more: make(chan struct{})}}
 	u.set.Store(u.read(objects, nil))
@@ -67,7 +66,7 @@ func usable(objects []v1.Object) []*v1.MCPServer {
 	return all
 }
 
-// read makes the set of objects. Servers that are the same as in old stay who they are.
+// read builds the set of servers for objects. It reuses unchanged servers of old.
 func (u *servers) read(objects []v1.Object, old *serverSet) *serverSet {
 	next := &serverSet{servers: map[v1.Key]*oneServer{}}
 	anyHeld := false
@@ -92,8 +91,8 @@ func sameServer(a, b *v1.MCPServer) bool {
 	return reflect.DeepEqual(a.Spec, b.Spec) && reflect.DeepEqual(a.Metadata, b.Metadata) && a.Source.File == b.Source.File && reflect.DeepEqual(a.Files, b.Files)
 }
 
-// attach joins the sessions to the registry. A server that is held to the lock has
-// its declared tools refused until it was asked.
+// attach connects the sessions with the registry. The declared tools of locked servers are refused until the server was
+// queried.
 func (u *servers) attach(reg *registry.Registry) {
 	u.reg = reg
 	for k, s := range u.set.Load().servers {
@@ -103,14 +102,14 @@ func (u *servers) attach(reg *registry.Registry) {
 	}
 }
 
-// refuse refuses the tools of a server that is held to the lock until it was asked.
+// refuse refuses the tools of a locked server until it was queried.
 func (u *servers) refuse(k v1.Key) {
 	u.reg.SetDiscovered(k, registry.Discovery{Refused: u.refuseAll(k, &v1.MCPError{Server: k.Name, Message: "its tools were not compared with " + lock.Name + " yet"})})
 }
 
-// replace makes objects the set of the registry and its servers that of the sessions, and
-// returns those that are new or changed. It waits for no server. At no time can a tool be
-// called that was not compared with the lock it is held to.
+// replace makes objects the set of the registry and its servers those of the sessions, and returns the new and changed
+// servers. It waits for no server. At no time can a tool be called that must match the lock and was not compared with
+// it.
 func (u *servers) replace(objects []v1.Object) (changed []v1.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -130,15 +129,15 @@ func (u *servers) replace(objects []v1.Object) (changed []v1.Key) {
 			}
 		}
 	}
-	refuse() // for the objects that go
+	refuse() // for the removed objects
 	u.reg.Replace(objects)
-	refuse() // for those that came; sessions to new servers there are none yet
+	refuse() // for the new objects; new servers have no sessions yet
 	u.Replace(usable(objects))
 	return changed
 }
 
-// discover asks servers, all when none is named, and gives the registry what they offer.
-// One that is slow holds up no other.
+// discover queries the given servers, or all if there are none, and updates the registry with the answers. A slow
+// server does not delay others.
 func (u *servers) discover(ctx context.Context, keys ...v1.Key) []mcp.ServerState {
 	if len(keys) == 0 {
 		keys = u.Servers()
@@ -152,9 +151,9 @@ func (u *servers) discover(ctx context.Context, keys ...v1.Key) []mcp.ServerStat
 	return states
 }
 
-// ask asks one server, once whoever else asks it has the answer.
+// ask queries one server. It waits until a running query of the server has ended.
 func (u *servers) ask(ctx context.Context, k v1.Key) mcp.ServerState {
-	u.mu.Lock() // the set and the sessions are of one set of manifests
+	u.mu.Lock() // the set and the sessions must belong to the same manifests
 	s := u.set.Load().servers[k]
 	u.mu.Unlock()
 	if s == nil {
@@ -165,15 +164,14 @@ func (u *servers) ask(ctx context.Context, k v1.Key) mcp.ServerState {
 	case s.asking <- struct{}{}:
 		defer func() { <-s.asking }()
 	case <-ctx.Done():
-		return u.Discover(ctx, k)[0] // which says that time ran out
+		return u.Discover(ctx, k)[0] // reports the timeout
 	}
 	state := u.Discover(ctx, k)[0]
 	u.publish(k, s, state)
 	return state
 }
 
-// unready returns the servers that did not answer when they were last asked, and that
-// nobody is asking.
+// unready returns the servers whose last query failed and that have no running query.
 func (u *servers) unready() []v1.Key {
 	var keys []v1.Key
 	for k, s := range u.set.Load().servers {
@@ -184,7 +182,7 @@ func (u *servers) unready() []v1.Key {
 	return keys
 }
 
-// changed gives the registry what a server said by itself.
+// changed updates the registry after a notification from a server.
 func (u *servers) changed(k v1.Key) {
 	u.mu.Lock()
 	s := u.set.Load().servers[k]
@@ -198,7 +196,7 @@ func (u *servers) changed(k v1.Key) {
 	}
 }
 
-// publish gives the registry what a server answered, unless its manifest changed meanwhile.
+// publish updates the registry with the answer of a server, unless the manifest has changed in the meantime.
 func (u *servers) publish(k v1.Key, s *oneServer, state mcp.ServerState) {
 	u.mu.Lock()
 	current := u.set.Load().servers[k] == s
@@ -212,7 +210,7 @@ func (u *servers) publish(k v1.Key, s *oneServer, state mcp.ServerState) {
 	}
 }
 
-// discovery is what the registry is told of a server.
+// discovery returns the state of a server in the form of the registry.
 func (u *servers) discovery(s *oneServer, state mcp.ServerState) registry.Discovery {
 	d := registry.Discovery{Refused: map[string]error{}}
 	if !state.Ready {
@@ -233,7 +231,7 @@ func (u *servers) discovery(s *oneServer, state mcp.ServerState) registry.Discov
 	return d
 }
 
-// named returns the servers whose name a tool's name begins with.
+// named returns the servers whose name is a prefix of a tool's name.
 func (u *servers) named(namespace, name string) []v1.Key {
 	var keys []v1.Key
 	for _, k := range u.in(namespace) {
@@ -251,7 +249,7 @@ func (u *servers) named(namespace, name string) []v1.Key {
 	return keys
 }
 
-// in returns the servers of a namespace, of all when it is empty, sorted.
+// in returns the servers of a namespace, sorted. An empty namespace means all.
 func (u *servers) in(namespace string) []v1.Key {
 	var keys []v1.Key
 	for k := range u.set.Load().servers {

@@ -15,8 +15,8 @@ import (
 	"toolctl.dev/toolctl/pkg/replica"
 )
 
-// singles are the MCP servers that one of the replicas has (spec.replicas one). Without replicas this
-// gateway has them all.
+// singles manages the MCP servers that run on one replica only (spec.replicas one). Without replicas this gateway runs
+// them all.
 type singles struct {
 	*Gateway
 
@@ -27,11 +27,11 @@ type singles struct {
 
 var _ mcp.Single = (*singles)(nil)
 
-// leaseOf names the lease of a server.
+// leaseOf returns the name of the lease of a server.
 func leaseOf(server v1.Key) string { return "server/" + server.Namespace + "/" + server.Name }
 
 const (
-	// holdEvery is how often a server is asked for that another replica may be about to give up.
+	// holdEvery is the interval at which Hold retries a server that another replica may be about to give up.
 	holdEvery = 50 * time.Millisecond
 	// holdDead is how long a call waits for the lease of a replica that died.
 	holdDead = 300 * time.Millisecond
@@ -79,10 +79,10 @@ func (s *singles) Hold(ctx context.Context, server v1.Key, lost func()) (io.Read
 	}
 }
 
-// own asks for the lease of a server, and counts it until Free.
+// own acquires the lease of a server, and counts the server until Free.
 func (s *singles) own(ctx context.Context, server v1.Key, lost func()) (owner string, err error) {
 	s.mu.Lock()
-	if s.draining { // which the member knows, too: it only says who has the server
+	if s.draining { // the member also refuses then, and only returns the owner
 		s.mu.Unlock()
 		return s.replica.Own(ctx, leaseOf(server), func() {})
 	}
@@ -109,7 +109,7 @@ func (s *singles) Free(server v1.Key) {
 	}
 }
 
-// route answers the other replicas, for the servers that this one has.
+// route returns the route for requests of other replicas to the servers of this one.
 func (s *singles) route() admission.Route {
 	return admission.Route{Pattern: replica.StreamPath, Kind: admission.Of(admission.KindStream), MaxBody: 1, Enter: func(r *http.Request) admission.Entry {
 		name, err := s.replica.AcceptStream(r)
@@ -137,8 +137,8 @@ func (s *singles) relay(w http.ResponseWriter, r *http.Request, name string) {
 	})
 }
 
-// handOver gives the servers that run here to the other replicas: each once its calls have ended, or
-// when the server's time to stop is over.
+// handOver hands the servers that run here over to the other replicas: each one when its calls have ended, or when the
+// server's time to stop is over.
 func (s *singles) handOver(ctx context.Context) {
 	if s.replica == nil {
 		return
@@ -146,7 +146,7 @@ func (s *singles) handOver(ctx context.Context) {
 	s.mu.Lock()
 	s.draining = true
 	s.mu.Unlock()
-	for { // one that was just being started is handed over, too
+	for { // repeated for servers that were just being started
 		s.servers.HandOver(ctx)
 		s.mu.Lock()
 		held := s.held
@@ -158,8 +158,8 @@ func (s *singles) handOver(ctx context.Context) {
 	}
 }
 
-// toOwner is a stream to the replica that has a server. That one answers what is under way before it
-// ends the stream, so what is not answered was lost with it.
+// toOwner is a stream to the replica that runs a server. That replica answers all running requests before it closes the
+// stream, so unanswered requests are lost.
 type toOwner struct{ io.ReadWriteCloser }
 
 func (s *toOwner) Read(p []byte) (int, error) {

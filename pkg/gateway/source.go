@@ -9,20 +9,20 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// Source is where manifests are.
+// Source is a source of manifests.
 type Source interface {
-	// Load reads them. What is wrong in a manifest is a violation of the set; an error says
-	// that there is nothing to read.
+	// Load reads the manifests. Errors in a manifest are violations of the set; Load returns an error if nothing can be
+	// read.
 	Load(ctx context.Context) (*manifest.Set, error)
-	// Watch returns a channel that gets a value after what Load reads may have changed, one
-	// for changes that come together, and that is closed once ctx has ended and nothing of the
-	// watch is left. It is nil when there are no changes to tell of. An error says that
-	// changes cannot be followed; missed is told why some may not be seen.
+	// Watch returns a channel that receives a value after the result of Load may have changed, one for changes that
+	// come together. The channel is closed after ctx has ended and the watch has stopped, and is nil if the source
+	// never changes. Watch returns an error if changes cannot be followed, and calls missed if some changes may go
+	// unnoticed.
 	Watch(ctx context.Context, missed func(error)) (<-chan struct{}, error)
 }
 
-// extended returns the source with what the executors and rules of the options add to
-// manifests. [FS] and [Files] know it from here; other sources read as they do.
+// extended returns the source with the manifest extensions by the executors and rules of the options. Only [FS] and
+// [Files] support them; other sources are unchanged.
 func (o *Options) extended() (Source, error) {
 	extensions, err := registry.Extensions(o.Executors, o.Rules)
 	if s, ok := o.Source.(interface {
@@ -33,7 +33,7 @@ func (o *Options) extended() (Source, error) {
 	return o.Source, err
 }
 
-// FS is the manifests of a folder that fsys is, such as an [embed.FS]. Changes are not followed.
+// FS is a source of manifests in a file system, such as an [embed.FS]. Changes are not followed.
 func FS(fsys fs.FS, o manifest.Options) Source { return folder{fsys, o} }
 
 type folder struct {
@@ -60,6 +60,6 @@ func newChanges() changes { return make(changes, 1) }
 func (c changes) signal() {
 	select {
 	case c <- struct{}{}:
-	default: // one reload sees both
+	default: // one reload sees both changes
 	}
 }

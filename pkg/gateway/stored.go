@@ -11,9 +11,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Stored is the manifests that were applied to a store. With layout they keep their
-// comments and the order of their keys. The first load reads them all; a later one reads what
-// changed, and has the same objects for the rest.
+// Stored is a source of the manifests in a store. With layout they keep their comments and the order of their keys. The
+// first load reads all manifests; later loads read the changes only, and return the same objects for the rest.
 func Stored(s store.Objects, layout bool) Source {
 	return &stored{store: s, opts: store.ListOptions{Layout: layout}}
 }
@@ -23,11 +22,11 @@ type stored struct {
 	opts  store.ListOptions
 
 	mu      sync.Mutex
-	objects []v1.Object // of the resourceVersion at; nil when all are to be read
+	objects []v1.Object // at resourceVersion at; nil to read everything
 	at      int64
 }
 
-// manyWrite reports whether others than who runs this program may write the manifests.
+// manyWrite reports whether users of other programs may write the manifests.
 func (s *stored) manyWrite() bool { return store.Shared(s.store) }
 
 func (s *stored) Load(ctx context.Context) (*manifest.Set, error) {
@@ -58,15 +57,15 @@ func (s *stored) readAll(ctx context.Context) error {
 	return nil
 }
 
-// catchUp reads the changes since the last load. Each change has a resourceVersion of its own, and
-// one that is no longer kept is [store.ErrTooOld].
+// catchUp reads the changes since the last load. Each change has its own resourceVersion. If a change is no longer in
+// the store, the error is [store.ErrTooOld].
 func (s *stored) catchUp(ctx context.Context) error {
 	newest, err := s.store.Revision(ctx)
 	if err != nil || newest == s.at {
 		return err
 	}
 	var keys []v1.Key
-	changed, at := map[v1.Key]v1.Object{}, s.at // nil for what was deleted
+	changed, at := map[v1.Key]v1.Object{}, s.at // nil for deleted objects
 	for e, err := range s.store.Watch(ctx, s.at) {
 		if err != nil {
 			return err
@@ -105,14 +104,14 @@ func (s *stored) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// forget has the next load read everything.
+// forget makes the next load read everything.
 func (s *stored) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.objects = nil
 }
 
-// Watch tells of the changes of other processes too.
+// Watch also reports changes by other processes.
 func (s *stored) Watch(ctx context.Context, missed func(error)) (<-chan struct{}, error) {
 	told := newChanges()
 	go func() {
@@ -125,7 +124,7 @@ func (s *stored) Watch(ctx context.Context, missed func(error)) (<-chan struct{}
 			told.signal()
 			for _, err := range s.store.Watch(ctx, from) {
 				if err != nil {
-					s.forget() // it may be another database by now
+					s.forget() // the database may have been replaced
 				}
 				if errors.Is(err, store.ErrTooOld) {
 					return nil
@@ -141,8 +140,7 @@ func (s *stored) Watch(ctx context.Context, missed func(error)) (<-chan struct{}
 	return told, nil
 }
 
-// again runs a watch of the store again whenever it ended, after a pause, until ctx ends.
-// missed is told why it ended.
+// again restarts a watch of the store whenever it ends, after a pause, until ctx ends. It calls missed with the reason.
 func again(ctx context.Context, missed func(error), watch func() error) {
 	const pause = time.Second
 	for ctx.Err() == nil {

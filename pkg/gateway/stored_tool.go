@@ -9,10 +9,9 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// StoredTool is what a store has that a call of one tool needs: the tools that its name may
-// mean, their MCP servers and the policies of their namespaces. A name by which neither a
-// tool nor an MCP server is found needs all of the store. What it names is as for
-// [registry.Registry.Lookup].
+// StoredTool is a source of the stored objects that a call of one tool needs: the tools that its name may mean, their
+// MCP servers and the policies of their namespaces. If the name matches neither a tool nor an MCP server, the source
+// has all objects of the store. Names are resolved as in [registry.Registry.Lookup].
 func StoredTool(s store.Objects, namespace, name string) Source {
 	t := storedTool{store: s, namespace: namespace, name: name}
 	if ns, local, ok := strings.Cut(name, "/"); ok && (namespace == "" || namespace == ns) {
@@ -46,14 +45,14 @@ func (t storedTool) Load(ctx context.Context) (*manifest.Set, error) {
 
 // finder collects objects of a store, each once.
 type finder struct {
-	ctx   context.Context // of the one Load that it lives for
+	ctx   context.Context // of the only Load that uses the finder
 	store store.Objects
 	seen  map[v1.Key]bool
 	found []v1.Object
 	err   error
 }
 
-// list adds the objects that opts choose and returns all that fit.
+// list adds the objects that opts select and returns all of them.
 func (f *finder) list(opts store.ListOptions) []v1.Object {
 	if f.err != nil {
 		return nil
@@ -71,7 +70,7 @@ func (f *finder) list(opts store.ListOptions) []v1.Object {
 	return all
 }
 
-// tool adds what a call of a name needs.
+// tool adds the objects that a call by a name needs.
 func (f *finder) tool(namespace, name string) {
 	tools := f.list(store.ListOptions{Kind: v1.KindTool, Namespace: namespace, Name: name})
 	for _, o := range tools {
@@ -89,8 +88,8 @@ func (f *finder) tool(namespace, name string) {
 	}
 }
 
-// withServer adds the MCP server that a tool calls, and what else can be asked for by the
-// name that the tool has there: policies may name it by that when nothing else is.
+// withServer adds the MCP server that a tool calls, and the other tools with the same name on the server: policies may
+// use that name if it is unique.
 func (f *finder) withServer(t *v1.Tool) {
 	if t.Spec.MCP == nil {
 		return
@@ -99,14 +98,14 @@ func (f *finder) withServer(t *v1.Tool) {
 	f.alike(t.Namespace(), t.RemoteName())
 }
 
-// alike adds the tools of a namespace that have a name, or call a tool of that name.
+// alike adds the tools of a namespace that have a name, or call a tool with that name.
 func (f *finder) alike(namespace, name string) {
 	f.list(store.ListOptions{Kind: v1.KindTool, Namespace: namespace, Name: name})
 	f.list(store.ListOptions{Kind: v1.KindTool, Namespace: namespace, Remote: name})
 }
 
-// ofServers adds the MCP servers with whose name the name of a tool begins, as in
-// server__tool, server.tool and mcp__server__tool.
+// ofServers adds the MCP servers whose name is a prefix of the name of a tool, as in server__tool, server.tool and
+// mcp__server__tool.
 func (f *finder) ofServers(namespace, name string) {
 	for _, rest := range []string{name, strings.TrimPrefix(name, v1.MCPPrefix)} {
 		for _, sep := range []string{"__", "."} {

@@ -9,28 +9,28 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// storeWatch tells /readyz whether a store that is elsewhere answers. A replica knows that by its lease.
+// storeWatch reports to /readyz whether a remote store answers. A replica knows that from its lease.
 type storeWatch struct {
 	store    store.Store
 	log      *slog.Logger
-	answered atomic.Pointer[time.Time] // when it did last
+	answered atomic.Pointer[time.Time] // last successful ping
 }
 
 const (
 	pingEvery   = time.Second
 	pingTimeout = 2 * time.Second
-	// pingSilence is how long a store may say nothing.
+	// pingSilence is the maximum time without an answer of the store.
 	pingSilence = 4 * time.Second
 )
 
 func newStoreWatch(st store.Store, log *slog.Logger) *storeWatch {
 	w := &storeWatch{store: st, log: log}
-	now := time.Now() // it was opened
+	now := time.Now() // opening the store succeeded
 	w.answered.Store(&now)
 	return w
 }
 
-// notReady is why no call is taken.
+// notReady returns why the gateway takes no calls, if it does not.
 func (w *storeWatch) notReady() string {
 	if w == nil || time.Since(*w.answered.Load()) < pingSilence {
 		return ""
@@ -38,7 +38,7 @@ func (w *storeWatch) notReady() string {
 	return "the store: " + store.ErrUnavailable.Error()
 }
 
-// follow asks the store until ctx ends.
+// follow pings the store until ctx ends.
 func (w *storeWatch) follow(ctx context.Context) {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()

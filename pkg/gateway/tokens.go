@@ -31,14 +31,13 @@ func newTokenWatch(path string, log *slog.Logger) (*tokenWatch, error) {
 		return "tokens read again", []any{"tokens", next.Count()}, nil
 	}
 	var err error
-	t.last, _ = os.Stat(path) // before it is read: what changes meanwhile is read again
+	t.last, _ = os.Stat(path) // before the read, so that a later change is read again
 	t.tokens, err = ReadTokens(path)
 	return t, err
 }
 
-// ReadTokens reads a file in the form of [server.ReadTokens]. The error is that of the file,
-// or names every line that is not in that form. A file that others can write is refused: they
-// could add a token of their own.
+// ReadTokens reads a file in the form of [server.ReadTokens]. The error is that of the file, or names every invalid
+// line. It refuses a file that others can write, because they could add a token of their own.
 func ReadTokens(path string) (*server.Tokens, error) {
 	if err := perm.Kept(path); err != nil {
 		return nil, err

@@ -13,18 +13,18 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// View is what one principal sees of what is served, and may call; "" is one without a name,
-// as on a command line.
+// View is the part of the served objects that one principal sees and may call. "" is a caller without a principal, as
+// on a command line.
 type View struct {
 	g         *Gateway
 	principal string
 }
 
-// View returns what a principal sees.
+// View returns the view of a principal.
 func (g *Gateway) View(principal string) View { return View{g, principal} }
 
-// Tools returns the tools of [Options.Subset] that no policy hides from the principal, those
-// that are not ready too, in the order of their names.
+// Tools returns the tools of [Options.Subset] that no policy hides from the principal, sorted by name and including
+// those that are not ready.
 func (v View) Tools() []registry.Item {
 	served := v.g.catalog.served()
 	own := v.g.catalog.overlay()
@@ -37,15 +37,14 @@ func (v View) sees(it registry.Item, own *policy.Overlay) bool {
 	return a == nil || a.Sees(v.principal)
 }
 
-// Blocked returns the refusal that every call of a tool by the principal gets; nil when some
-// call may pass.
+// Blocked returns the refusal that every call of the tool by the principal gets; nil if some calls may pass.
 func (v View) Blocked(it registry.Item) *v1.PolicyError {
 	blocked, _ := it.Under(v.g.catalog.overlay(), v.principal)
 	return blocked
 }
 
-// Concerned returns the names of the policies with a rule that can matter to the principal's calls
-// of a tool, and whether one of them holds each call for approval.
+// Concerned returns the names of the policies with a rule that may affect the principal's calls of a tool, and whether
+// a policy requires approval for each call.
 func (v View) Concerned(it registry.Item) (policies []string, held bool) {
 	return it.Concerned(v.g.catalog.overlay(), v.principal)
 }
@@ -66,8 +65,8 @@ func (v View) Tool(name string) (registry.Item, error) {
 	return registry.Item{}, &v1.NotFoundError{Kind: v1.KindTool, Name: name}
 }
 
-// Call carries out a call of one of Tools, as the principal. An [admission.RefusedError] says that the call was
-// not begun.
+// Call executes a call of one of Tools as the principal. An [admission.RefusedError] means that the call was not
+// started.
 func (v View) Call(ctx context.Context, call v1.Call) (v1.Result, error) {
 	if _, err := v.Tool(call.Tool); err != nil {
 		return v1.Result{}, err
@@ -85,8 +84,8 @@ func (v View) Call(ctx context.Context, call v1.Call) (v1.Result, error) {
 	return res, err
 }
 
-// admitted carries out a call, or what may take as long, within the limits of the gateway. The error is an
-// [admission.RefusedError] when it was not begun, else that of do.
+// admitted runs do within the limits of the gateway. The error is an [admission.RefusedError] if do was not started,
+// else the error of do.
 func (v View) admitted(ctx context.Context, args []byte, do func(context.Context) error) error {
 	call, err := v.g.admission.Calls.Begin(v.principal)
 	if err != nil {
@@ -101,7 +100,7 @@ func (v View) admitted(ctx context.Context, args []byte, do func(context.Context
 	return do(ctx)
 }
 
-// Plan says what a call would do: see [registry.Registry.Plan].
+// Plan returns what a call would do: see [registry.Registry.Plan].
 func (v View) Plan(ctx context.Context, call v1.Call) (registry.Plan, error) {
 	if _, err := v.Tool(call.Tool); err != nil {
 		return registry.Plan{}, err
@@ -110,7 +109,7 @@ func (v View) Plan(ctx context.Context, call v1.Call) (registry.Plan, error) {
 	return v.g.reg.Plan(policy.WithOverlay(ctx, v.g.catalog.overlay()), call)
 }
 
-// Explain says what the policies make of a call: see [registry.Registry.ExplainPolicy].
+// Explain returns how the policies decide on a call: see [registry.Registry.ExplainPolicy].
 func (v View) Explain(ctx context.Context, call v1.Call) (policy.Explanation, error) {
 	if _, err := v.Tool(call.Tool); err != nil {
 		return policy.Explanation{}, err
@@ -119,13 +118,13 @@ func (v View) Explain(ctx context.Context, call v1.Call) (policy.Explanation, er
 	return v.g.reg.ExplainPolicy(policy.WithOverlay(ctx, v.g.catalog.overlay()), call)
 }
 
-// CheckEdited holds edited arguments of a call that waits to the schema of its tool: see
+// CheckEdited validates the edited arguments of a pending call against the schema of its tool: see
 // [registry.Registry.CheckEdited].
 func (g *Gateway) CheckEdited(ctx context.Context, p *v1.PendingCall, args json.RawMessage) error {
 	return g.reg.CheckEdited(ctx, p, args)
 }
 
-// ServerStates returns what is known of the MCP servers, sorted.
+// ServerStates returns the known states of the MCP servers, sorted.
 func (g *Gateway) ServerStates() []mcp.ServerState {
 	var all []mcp.ServerState
 	for _, k := range g.Servers("") {
@@ -138,7 +137,7 @@ func (g *Gateway) ServerStates() []mcp.ServerState {
 	return all
 }
 
-// AuditLines returns lines of the audit, the newest last; none without a store.
+// AuditLines returns audit records, newest last. Without a store there are no records.
 func (g *Gateway) AuditLines(ctx context.Context, f store.AuditFilter) ([]v1.AuditRecord, error) {
 	if g.opts.Store == nil {
 		return nil, nil

@@ -12,23 +12,23 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Origin says where a tool comes from. What does not apply is empty.
+// Origin is the origin of a tool. Fields that do not apply are empty.
 type Origin struct {
-	// Source is where its manifest stands, and Commit the commit that it is of.
+	// Source is the position of its manifest, and Commit the commit of the manifest.
 	Source v1.Source
 	Commit string
-	// Set is the set of the store that it belongs to, and Revision the last one that it was part of.
+	// Set is the set that the tool belongs to in the store, and Revision the last revision with the tool.
 	Set      string
 	Revision int64
-	// Server is the MCP server that offers it, under the name Remote.
+	// Server is the MCP server that offers the tool, and Remote its name there.
 	Server v1.Key
 	Remote string
-	// Lock says how what the server offers stands to the lock; Drifted says that it differs.
+	// Lock describes how the server's tool compares with the lock; Drifted says that it differs.
 	Lock    string
 	Drifted bool
 }
 
-// Origin returns where one of Tools comes from.
+// Origin returns the origin of one of Tools.
 func (v View) Origin(ctx context.Context, it registry.Item) (Origin, error) {
 	g, t := v.g, it.Tool()
 	o := Origin{Source: t.Head().Source, Server: it.Server}
@@ -39,7 +39,7 @@ func (v View) Origin(ctx context.Context, it registry.Item) (Origin, error) {
 		o.Remote = t.RemoteName()
 		o.Lock, o.Drifted = g.lockState(o.Server, o.Remote)
 	}
-	if it.Server.Name != "" { // it has no manifest
+	if it.Server.Name != "" { // a discovered tool has no manifest
 		return o, nil
 	}
 	if p := g.Pulled(); p != nil {
@@ -53,7 +53,7 @@ func (v View) Origin(ctx context.Context, it registry.Item) (Origin, error) {
 		return o, nil
 	}
 	rec, err := g.opts.Store.Get(ctx, t.Key())
-	if missing := new(v1.NotFoundError); errors.As(err, &missing) { // it went meanwhile
+	if missing := new(v1.NotFoundError); errors.As(err, &missing) { // deleted in the meantime
 		return o, nil
 	}
 	if err != nil || rec.Set == "" {
@@ -68,7 +68,7 @@ func (v View) Origin(ctx context.Context, it registry.Item) (Origin, error) {
 	return o, nil
 }
 
-// lockState says how a tool of a server stands to the lock.
+// lockState compares a tool of a server with the lock.
 func (g *Gateway) lockState(server v1.Key, remote string) (text string, drifted bool) {
 	path, err := lock.Find(g.opts.LockFile)
 	if err != nil {

@@ -17,25 +17,24 @@ type Prompt struct {
 	mcp.Prompt
 	// Owner is the manifest: a Prompt, or the MCPServer that offers the prompt.
 	Owner v1.Key
-	// Input is the JSON Schema of the variables, when it is one of an object; else they are
-	// texts, by Arguments.
+	// Input is the JSON Schema of the variables if it describes an object. If not, the variables are the texts in
+	// Arguments.
 	Input json.RawMessage
-	// Source is where the manifest stands; zero for a prompt of a server.
+	// Source is the position of the manifest; zero for a prompt of a server.
 	Source v1.Source
-	// Ready says whether it can be rendered, and Reasons why not.
+	// Ready says whether the prompt can be rendered, and Reasons why it cannot.
 	Ready   bool
 	Reasons []v1.Violation
 }
 
-// Prompts returns the prompts that are served, in the order of their names, and those that are
-// not ready too.
+// Prompts returns the served prompts, sorted by name and including those that are not ready.
 func (v View) Prompts() []Prompt {
 	c := v.g.catalog
 	ready := c.fillPrompts().prompts
 	var all []Prompt
 	if len(c.Tools) == 0 || len(c.Prompts) > 0 {
 		page, err := c.reg.List(registry.Query{Kind: v1.KindPrompt, Namespace: c.Namespace, Selector: c.Selector})
-		if err != nil { // the selector was read before
+		if err != nil { // the selector was parsed before
 			return nil
 		}
 		for _, it := range page.Items {
@@ -63,7 +62,7 @@ func (v View) Prompts() []Prompt {
 	return all
 }
 
-// objectSchema returns a schema that takes objects; nil for any other.
+// objectSchema returns raw if it is a schema that accepts objects, and nil if not.
 func objectSchema(raw json.RawMessage) json.RawMessage {
 	var s struct {
 		Type       any             `json:"type"`
@@ -114,7 +113,7 @@ func (c *catalog) messagesOf(ctx context.Context, p Prompt, vars json.RawMessage
 	return res.Messages, err
 }
 
-// messages renders a Prompt manifest, each message in its own role.
+// messages renders a Prompt manifest and keeps the role of each message.
 func (c *catalog) messages(ctx context.Context, key v1.Key, vars json.RawMessage) ([]mcp.PromptMessage, error) {
 	p, err := c.servedPrompt(key)
 	if err != nil {

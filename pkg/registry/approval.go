@@ -21,22 +21,20 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Approvals keeps the calls that need approval and the decisions on them.
-// Its methods may be called by many goroutines at once, and each is one step to
-// the others.
+// Approvals keeps the calls that need approval and the decisions on them. Its methods must be safe for concurrent use,
+// and each must be atomic.
 type Approvals interface {
-	// TakeApproval returns what is kept of the call that p repeats, by the rules of
-	// [v1.PendingCall.Repeats]; the newest, when there are several. One that was used, or
-	// has expired at the time p.Created, is not there. What is approved is used up by this,
-	// and returned as approved.
+	// TakeApproval returns the stored call that p repeats, by the rules of [v1.PendingCall.Repeats], and the newest if
+	// there are several. It ignores calls that were used or have expired at the time p.Created. An approved call is
+	// returned as approved and marked as used.
 	//
-	// When nothing is there, p itself is kept and returned, or the error is
-	// [v1.ErrPendingFull]; with a name it is a [v1.NotFoundError].
+	// If no call matches, TakeApproval stores and returns p, or returns [v1.ErrPendingFull]. With a name it returns a
+	// [v1.NotFoundError] instead.
 	TakeApproval(ctx context.Context, p v1.PendingCall, name string) (v1.PendingCall, error)
 }
 
-// approve lets an admitted call go on that a person has approved. Every other one
-// fails or is left pending, and gives back what it reserved.
+// approve lets an admitted call continue if a person has approved it. A call that fails or stays pending releases its
+// reservations.
 func (r *Registry) approve(ctx context.Context, c *call) {
 	if c.err = r.decide(ctx, c); c.err != nil || c.res.Status == v1.StatusPending {
 		c.release(ctx)
@@ -47,7 +45,7 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 	need := c.admit.Approval
 	p := c.pending()
 	ask := callctx.AskerOf(ctx)
-	var why string // why nobody was asked
+	var why string // why the asker could not ask
 	if ask != nil && c.Approval == "" {
 		d, ok, err := ask(ctx, *c.info(&p))
 		if err != nil {
@@ -58,14 +56,14 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 			d.AtOnce = true
 			d.By, d.Reason = clip.Bytes(d.By, 500), clip.Bytes(d.Reason, 500)
 			now := r.opts.Now().UTC().Truncate(time.Millisecond)
-			p.Expires = now.Add(need.Timeout) // to ask took its time
+			p.Expires = now.Add(need.Timeout) // asking took time
 			if err := p.Decide(d, now); err != nil {
 				return err
 			}
 			return r.settle(ctx, c, &p)
 		}
 		why = d.Reason
-		p.Created = r.opts.Now().UTC().Truncate(time.Millisecond) // what expired meanwhile is not there
+		p.Created = r.opts.Now().UTC().Truncate(time.Millisecond) // ignores requests that expired in the meantime
 		p.Expires = p.Created.Add(need.Timeout)
 	}
 	if len(c.args) > v1.MaxPendingArgs {
@@ -93,7 +91,7 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 	return err
 }
 
-// settle does what was decided on the call.
+// settle applies the decision to the call.
 func (r *Registry) settle(ctx context.Context, c *call, p *v1.PendingCall) error {
 	need := c.admit.Approval
 	c.approval = p.Record()
@@ -125,14 +123,14 @@ func (r *Registry) settle(ctx context.Context, c *call, p *v1.PendingCall) error
 	return nil
 }
 
-// refuse makes the call one that its approval rule refuses.
+// refuse records that the approval rule refuses the call and returns the error.
 func (c *call) refuse(message string) error {
 	need := c.admit.Approval
 	c.admit.Decision = v1.PolicyDecision{Decision: v1.DecisionDeny, Rule: need.Rule, Policy: need.Policy}
 	return need.Refusal(message)
 }
 
-// pending is the call as it waits for approval.
+// pending returns the record of the call for approval.
 func (c *call) pending() v1.PendingCall {
 	need, spec := c.admit.Approval, c.tool.spec
 	sum, began := sha256.Sum256(c.args), c.began.UTC().Truncate(time.Millisecond)
@@ -158,16 +156,15 @@ func (c *call) info(p *v1.PendingCall) *v1.PendingToolInfo {
 	}
 }
 
-// consentOf names the consent that a tool asks for among the policies.
+// consentOf returns the name that stands for a tool's own request for consent in place of a policy name.
 func consentOf(tool string) string { return "tool/" + tool }
 
-// AsksConsent reports whether what a call waits for is the consent that its tool asks for.
+// AsksConsent reports whether the call waits for the consent that its tool requires.
 func AsksConsent(info *v1.PendingToolInfo) bool {
 	return info.Metadata["policy"] == consentOf(info.ToolName)
 }
 
-// unmask puts the caller's own values where edited arguments still hold the mask that
-// stood in their place when they were shown.
+// unmask restores the caller's own values where edited arguments still hold the mask that replaced them on display.
 func unmask(edited, own json.RawMessage, rules []string) (json.RawMessage, error) {
 	e, err := validate.Decode(edited)
 	if err != nil {
@@ -187,7 +184,7 @@ func unmaskValue(edited, own any, has bool, path string, rules []string) (any, e
 	switch e := edited.(type) {
 	case string:
 		if was, ok := own.(string); ok && was != e && redact.New(rules).Text(was) == e {
-			return own, nil // masked within: a JSON text, for one
+			return own, nil // the value is masked in part, such as within a JSON text
 		} else if ok && strings.Contains(e, redact.Mask) && !strings.Contains(was, redact.Mask) && e != redact.Mask {
 			return nil, fmt.Errorf("%s: cannot edit a text that is masked in part (%s): leave it as it is, or write all of it", path, redact.Mask)
 		}
@@ -225,9 +222,9 @@ func unmaskValue(edited, own any, has bool, path string, rules []string) (any, e
 	return edited, nil
 }
 
-// CheckEdited holds arguments that a person edited to the input schema of the tool
-// of a pending call, as the call itself will be; what is still masked is passed over.
-// The error is a [v1.ValidationError], or a [v1.NotFoundError] when the tool is not here.
+// CheckEdited validates the edited arguments of a pending call against the input schema of its tool, as the call itself
+// will do. It ignores violations at masked values. The error is a [v1.ValidationError], or a [v1.NotFoundError] if the
+// registry does not have the tool.
 func (r *Registry) CheckEdited(ctx context.Context, p *v1.PendingCall, args json.RawMessage) error {
 	c := r.begin(v1.Call{Tool: p.Namespace + "/" + p.Tool, Args: args})
 	if c.tool, c.err = r.snap.Load().lookup("", c.Tool); c.err != nil {

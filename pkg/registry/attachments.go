@@ -15,10 +15,9 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Attachments hold large values such as images for the calls of a session. A tool stores a
-// value once, and later calls of the same session pass the reference "attachment:NAME"
-// instead of its bytes. They live as long as the process. All methods
-// may be called by many goroutines at once. Make them with [NewAttachments].
+// Attachments hold large values such as images for the calls of a session. A tool stores a value once, and later calls
+// of the same session pass the reference "attachment:NAME" instead of its bytes. Attachments live as long as the
+// process. All methods are safe for concurrent use. Create them with [NewAttachments].
 type Attachments struct {
 	most int64
 
@@ -26,28 +25,28 @@ type Attachments struct {
 	size  int64
 	last  int64
 	held  map[string]map[string]v1.Part // by session and name
-	order []attachmentKey               // the oldest first
+	order []attachmentKey               // oldest first
 }
 
 type attachmentKey struct{ session, name string }
 
-// AttachmentScheme begins a reference to an attachment.
+// AttachmentScheme is the prefix of a reference to an attachment.
 const AttachmentScheme = "attachment:"
 
-// maxAttachments is how many are held at most.
+// maxAttachments is the maximum number of attachments.
 const maxAttachments = 4096
 
-// DefaultAttachmentBytes is how much [NewAttachments] holds when it is told 0.
+// DefaultAttachmentBytes is the limit of [NewAttachments] when its argument is 0.
 const DefaultAttachmentBytes = 64 << 20
 
-// NewAttachments makes a place for attachments of at most so many bytes together, 0 for
-// the default; the oldest go first.
+// NewAttachments returns storage for attachments with a limit in bytes for all of them together; 0 means the default.
+// At the limit, the oldest attachments are dropped first.
 func NewAttachments(most int64) *Attachments {
 	return &Attachments{most: cmp.Or(most, DefaultAttachmentBytes), held: map[string]map[string]v1.Part{}}
 }
 
-// Put holds a part for a session and returns its reference. The error says that the part
-// is larger than all that may be held, or that the session has no name.
+// Put stores a part for a session and returns its reference. It returns an error if the part is larger than the limit
+// or if the session has no name.
 func (a *Attachments) Put(session string, p v1.Part) (string, error) {
 	size := partSize(p)
 	switch {
@@ -66,7 +65,7 @@ func (a *Attachments) Put(session string, p v1.Part) (string, error) {
 		of = map[string]v1.Part{}
 		a.held[session] = of
 	}
-	a.last++ // a reference is never given out twice
+	a.last++ // a reference is never reused
 	name := strconv.FormatInt(a.last, 10)
 	of[name] = p
 	a.size += size
@@ -74,7 +73,7 @@ func (a *Attachments) Put(session string, p v1.Part) (string, error) {
 	return AttachmentScheme + name, nil
 }
 
-// Get returns what a reference of a session names.
+// Get returns the part that a reference of a session names.
 func (a *Attachments) Get(session, ref string) (v1.Part, bool) {
 	name, ok := strings.CutPrefix(ref, AttachmentScheme)
 	if !ok || a == nil {
@@ -86,7 +85,7 @@ func (a *Attachments) Get(session, ref string) (v1.Part, bool) {
 	return p, ok
 }
 
-// Drop forgets what a session holds.
+// Drop removes all attachments of a session.
 func (a *Attachments) Drop(session string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,7 +96,7 @@ func (a *Attachments) Drop(session string) {
 	}
 }
 
-// drop forgets one attachment; the caller holds the lock.
+// drop removes one attachment. The caller must hold the lock.
 func (a *Attachments) drop(k attachmentKey) {
 	a.size -= partSize(a.held[k.session][k.name])
 	delete(a.held[k.session], k.name)
@@ -107,7 +106,7 @@ func (a *Attachments) drop(k attachmentKey) {
 	a.order = slices.DeleteFunc(a.order, func(o attachmentKey) bool { return o == k })
 }
 
-// partSize is about what a part takes in memory.
+// partSize returns the approximate size of a part in memory.
 func partSize(p v1.Part) int64 {
 	n := len(p.Text) + len(p.Data) + len(p.URI) + len(p.Name) + len(p.Description) + 256
 	if r := p.Resource; r != nil {
@@ -116,9 +115,8 @@ func partSize(p v1.Part) int64 {
 	return int64(n)
 }
 
-// attached puts the attachments that the arguments name in their places: the base64 of
-// what is binary, the text of what is text. Arguments without a reference are
-// returned as they are. A tool made in Go gets the references themselves.
+// attached replaces the references in the arguments by their attachments: base64 for binary values, plain text for
+// texts. Arguments without a reference are returned unchanged. A tool made in Go gets the references themselves.
 func (r *Registry) attached(c *call) (json.RawMessage, error) {
 	if r.opts.Attachments == nil || c.tool.goTool() || !bytes.Contains(c.args, []byte(`"`+AttachmentScheme)) {
 		return c.args, nil
@@ -160,7 +158,7 @@ func (r *Registry) attached(c *call) (json.RawMessage, error) {
 	return jsontext.Marshal(doc)
 }
 
-// payload is what stands for a part in an argument.
+// payload returns the text that replaces the reference to a part in an argument.
 func payload(p v1.Part) string {
 	switch r := p.Resource; {
 	case p.Data != "":

@@ -14,48 +14,49 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// Auditor takes the audit lines of each call: one with [v1.StatusStarted] before an
-// executor runs, and one with the outcome after. It is called by many goroutines at once.
+// Auditor receives the audit records of each call: one with [v1.StatusStarted] before an executor runs, and one with
+// the outcome afterwards. It must be safe for concurrent use.
 type Auditor interface {
 	AppendAudit(context.Context, v1.AuditRecord) error
 }
 
-// GapKeeper is an Auditor that keeps what could not be written, for the case that the
-// process ends before the line on it can be written.
+// GapKeeper is an Auditor that stores the gap in the audit log, in case the process ends before it can write the record
+// about the gap.
 type GapKeeper interface {
 	KeepGap(v1.AuditGap)
 }
 
-// auditor writes audit lines and knows which could not be written.
+// auditor writes audit records and counts those that could not be written.
 type auditor struct {
-	sink Auditor // nil: there is no audit
+	sink Auditor // nil if there is no audit log
 	now  func() time.Time
 	seen *observer
 
 	mu    sync.Mutex
-	gap   v1.AuditGap // what is missing since the audit could be written last
-	err   error       // why; nil when nothing is missing and none is late
-	retry *auditRetry // the one that is under way, if any
-	// late are the outcomes of calls that ended meanwhile, of which the audit has the line of intent.
+	gap   v1.AuditGap // the records lost since the last successful write
+	err   error       // why; nil if no record is lost or late
+	retry *auditRetry // the running attempt, if any
+	// late holds the outcomes of calls that ended while the audit log could not be written, and whose record of intent
+	// exists.
 	late      []v1.AuditRecord
 	lateBytes int
-	written   int64 // how many were late
+	written   int64 // how many late outcomes were written
 }
 
-// Bounds of the outcomes that wait; one more is missing.
+// Limits of the waiting outcomes. Further outcomes are lost.
 const (
 	maxLate      = 10_000
 	maxLateBytes = 16 << 20
 )
 
-// auditRetry is an attempt to note a gap, which all who want to write wait for.
+// auditRetry is an attempt to write the record of a gap. All writers wait for it.
 type auditRetry struct {
-	done chan struct{} // closed when it is over
-	err  error         // fixed before
+	done chan struct{} // closed when the attempt is over
+	err  error         // set before done is closed
 }
 
-// write writes a line. Before it go those that are late and a line on those that are missing, so that
-// no line comes after a gap that is not noted. The outcome of a call whose intent was written may be late.
+// write writes a record. It first writes the late records and a record of the lost ones, so that no record follows an
+// unrecorded gap. The outcome of a call whose intent was written may be late.
 func (a *auditor) write(ctx context.Context, line *v1.AuditRecord, intended bool) error {
 	err := a.noteGap(ctx)
 	if err == nil {
@@ -71,7 +72,7 @@ func (a *auditor) write(ctx context.Context, line *v1.AuditRecord, intended bool
 	return err
 }
 
-// delay keeps the outcome of a call until the audit can be written, and writes it then, marked; false when there is
+// delay keeps the outcome of a call, marked as late, until the audit log can be written. It returns false if there is
 // no room for it.
 func (a *auditor) delay(line v1.AuditRecord, err error) bool {
 	line.Late = true
@@ -85,18 +86,18 @@ func (a *auditor) delay(line v1.AuditRecord, err error) bool {
 	return true
 }
 
-// sizeOf is about what a line takes.
+// sizeOf returns the approximate size of a record.
 func sizeOf(line *v1.AuditRecord) int {
 	const rest = 1 << 10
 	return rest + len(line.Args) + len(line.ArgsStart)
 }
 
-// writeLate writes the outcomes that wait, the oldest first.
+// writeLate writes the waiting outcomes, oldest first.
 func (a *auditor) writeLate(ctx context.Context) error {
 	for {
 		a.mu.Lock()
 		if len(a.late) == 0 {
-			a.late = nil // what it has grown to
+			a.late = nil // releases the memory of the slice
 			a.mu.Unlock()
 			return nil
 		}
@@ -112,14 +113,14 @@ func (a *auditor) writeLate(ctx context.Context) error {
 	}
 }
 
-// LateAudit returns how many outcomes of calls wait until the audit can be written, and how many were written late.
+// LateAudit returns how many outcomes of calls wait until the audit log can be written, and how many were written late.
 func (r *Registry) LateAudit() (waiting int, written int64) {
 	r.audit.mu.Lock()
 	defer r.audit.mu.Unlock()
 	return len(r.audit.late), r.audit.written
 }
 
-// lose counts a line that is missing.
+// lose counts a lost record.
 func (a *auditor) lose(at time.Time, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -133,7 +134,7 @@ func (a *auditor) lose(at time.Time, err error) {
 	}
 }
 
-// noteGap writes what is late, and a line on what is missing, if anything is. The error says that the audit
+// noteGap writes the late records, and a record of the lost ones if there are any. The error says why the audit log
 // still cannot be written.
 func (a *auditor) noteGap(ctx context.Context) error {
 	a.mu.Lock()
@@ -172,20 +173,19 @@ func (a *auditor) noteGap(ctx context.Context) error {
 	return r.err
 }
 
-// AuditError returns why the audit could not be written the last time; nil when it could,
-// and when there is none. Calls are refused as long as it cannot, see
-// [Options.AuditBestEffort].
+// AuditError returns why the last write to the audit log failed. It is nil if the write succeeded or if there is no
+// audit log. While it is not nil, calls are refused; see [Options.AuditBestEffort].
 func (r *Registry) AuditError() error {
 	r.audit.mu.Lock()
 	defer r.audit.mu.Unlock()
 	return r.audit.err
 }
 
-// RetryAudit tries to write the audit again when it could not be written the last time,
-// and returns why it still cannot. Each call tries, too; this is for times without any.
+// RetryAudit writes the audit log again if the last write failed, and returns why it still fails. Each call retries
+// too; this is for times without calls.
 func (r *Registry) RetryAudit(ctx context.Context) error { return r.audit.noteGap(ctx) }
 
-// intend writes the line of intent of a call that is about to run. An error refuses it.
+// intend writes the record of intent of a call that is about to run. If it returns an error, the call is refused.
 func (r *Registry) intend(ctx context.Context, c *call) error {
 	if r.audit.sink == nil {
 		return nil
@@ -207,7 +207,7 @@ func (r *Registry) intend(ctx context.Context, c *call) error {
 	return &v1.ExecutionError{Tool: c.line.Tool, Phase: v1.PhaseConnect, Message: "refused, because the audit log cannot be written: " + err.Error(), Cause: err}
 }
 
-// outcome writes the line of a call that is over.
+// outcome writes the record of a finished call.
 func (r *Registry) outcome(ctx context.Context, c *call) {
 	audited := r.audit.sink != nil && !c.unaudited
 	if !audited && r.opts.OnCall == nil {
@@ -216,7 +216,7 @@ func (r *Registry) outcome(ctx context.Context, c *call) {
 	if c.line == nil {
 		c.line = c.auditLine()
 	}
-	line := c.line // the sink has a copy of the line of intent
+	line := c.line // a copy, because the sink may keep the record of intent
 	line.Policy, line.Approval, line.DurationMS = c.decision(), c.approval, c.milliseconds()
 	line.Status, line.Effects = c.res.Status, c.res.Effects
 	if c.err != nil {
@@ -224,7 +224,7 @@ func (r *Registry) outcome(ctx context.Context, c *call) {
 		line.ErrorType = v1.NewResultError(c.err).Type
 	}
 	if len(line.Effects) > 0 {
-		*line = line.Bound() // the rest is
+		*line = line.Bound() // the other fields are bounded already
 	}
 	defer r.tell(ctx, c)
 	if !audited {
@@ -238,7 +238,7 @@ func (r *Registry) outcome(ctx context.Context, c *call) {
 	}
 }
 
-// auditLine is what both lines of a call have.
+// auditLine returns the fields that both records of a call share.
 func (c *call) auditLine() *v1.AuditRecord {
 	line := &v1.AuditRecord{
 		Time: c.began.UTC(), CallID: c.ID, Principal: c.Principal, Session: c.Session, Turn: c.Turn,

@@ -9,22 +9,21 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Outcome is what [Registry.Execute] returns for one call of many.
+// Outcome is what [Registry.Execute] returns for one call of [Registry.ExecuteAll].
 type Outcome struct {
 	Result v1.Result
 	Err    error
 }
 
-// ExecuteAll carries out the calls of one turn. Policies are asked in the order
-// of the calls, so that it is always the same ones that a limit refuses; then the
-// calls run at once, at most Options.Parallel of them, which [WithParallel] lowers.
-// Outcomes are in the order asked, and one failure does not stop the others. Calls
-// that name no session share one of their own.
+// ExecuteAll executes the calls of one turn. Policies decide in the order of the calls, so that a limit always refuses
+// the same calls. The calls then run in parallel, at most Options.Parallel at a time, which [WithParallel] lowers.
+// Outcomes are in the order of the calls, and a failed call does not stop the others. Calls without a session share a
+// new one.
 func (r *Registry) ExecuteAll(ctx context.Context, calls []v1.Call) []Outcome {
 	out := make([]Outcome, len(calls))
 	own := rand.Text()
 	limit := make(chan struct{}, r.parallel(ctx))
-	turn := make(chan struct{}) // closed when the next call may ask the policies
+	turn := make(chan struct{}) // closed when the policies may decide on the next call
 	close(turn)
 	var wg sync.WaitGroup
 	for i := range calls {
@@ -48,7 +47,7 @@ func (r *Registry) ExecuteAll(ctx context.Context, calls []v1.Call) []Outcome {
 			return r.conclude(ctx, &c)
 		})
 		wg.Go(func() {
-			defer passed() // a middleware may answer by itself
+			defer passed() // a middleware may answer without calling next
 			out[i].Result, out[i].Err = handle(ctx, in)
 		})
 	}

@@ -11,20 +11,19 @@ import (
 	"toolctl.dev/toolctl/internal/parallel"
 )
 
-// Checker is an [Executor] that can find violations in a tool before it is called,
-// such as a template that does not parse. Paths of violations start at the manifest's root.
+// Checker is an [Executor] that can find violations in a tool before it is called, such as a template that does not
+// parse. The paths of violations start at the root of the manifest.
 type Checker interface {
 	Check(t *v1.Tool) []v1.Violation
 }
 
-// Environment is an [Executor] that can say which variables a tool lacks, or, of the executor
-// of MCP servers, an MCPServer. They may be set while the process runs, so it is asked each
-// time that the object is listed.
+// Environment is an [Executor] that can report the unset variables of a tool or, for the executor of MCP servers, of an
+// MCPServer. Variables may be set while the process runs, so it is called each time the object is listed.
 type Environment interface {
 	Unset(o v1.Object) []v1.Violation
 }
 
-// unset says which variables an object lacks; such an object is not ready.
+// unset returns a violation for each variable that the object needs and that is not set. Such an object is not ready.
 func (e *entry) unset() []v1.Violation {
 	switch {
 	case e.tool != nil && e.tool.executor != nil:
@@ -37,15 +36,13 @@ func (e *entry) unset() []v1.Violation {
 	return nil
 }
 
-// Check compiles every schema, template and mapping and compares the objects
-// with each other. It returns what [Registry.New] and the reader did not look
-// for, in the order of the objects, and remembers it: a tool with a violation is not
-// ready from then on. It runs on all processors and stops early when ctx ends.
+// Check compiles every schema, template and mapping, and checks the objects against each other. It returns the
+// violations that [Registry.New] and the reader did not look for, in the order of the objects, and keeps them: a tool
+// with a violation is not ready from then on. It uses all processors and stops early when ctx ends.
 func (r *Registry) Check(ctx context.Context) []v1.Violation { return r.check(ctx, r.snap.Load()) }
 
-// CheckObjects returns the violations that objects would have as the whole set, those of
-// the reader included, before they are given to [Registry.Replace]. It checks what is not served
-// yet; what an earlier check found of the rest still holds.
+// CheckObjects returns the violations, including those of the reader, that objects would have as the whole set, before
+// they are passed to [Registry.Replace]. It reuses the results of earlier checks for unchanged objects.
 func (r *Registry) CheckObjects(ctx context.Context, objects []v1.Object) []v1.Violation {
 	var violations []v1.Violation
 	for _, o := range objects {
@@ -57,7 +54,7 @@ func (r *Registry) CheckObjects(ctx context.Context, objects []v1.Object) []v1.V
 	next := old.contents
 	next.given = objects
 	s := r.build(next, old)
-	s.entries = slices.DeleteFunc(s.entries, func(e *entry) bool { return e.server != (v1.Key{}) }) // servers may offer what they like
+	s.entries = slices.DeleteFunc(s.entries, func(e *entry) bool { return e.server != (v1.Key{}) }) // discovered: not checked
 	return append(violations, r.check(ctx, s)...)
 }
 
@@ -75,13 +72,13 @@ func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Violation {
 	h := e.object.Head()
 	var fs []v1.Violation
 	if !h.Broken() {
-		// What New found by comparing objects; the reader's own violations are the reader's to report.
+		// These are the violations that New found by comparing objects; the reader reports its own.
 		fs = slices.DeleteFunc(slices.Clone(e.violations), func(f v1.Violation) bool { return slices.Contains(h.Violations, f) })
 	}
 	var more []v1.Violation
 	switch o := e.object.(type) {
 	case *v1.Tool:
-		if known := e.checked.Load(); known != nil { // it depends on nothing but the entry
+		if known := e.checked.Load(); known != nil { // the result depends only on the entry
 			fs = append(fs, *known...)
 			break
 		}
@@ -92,7 +89,7 @@ func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Violation {
 	case *v1.Prompt:
 		more = s.checkPrompt(o)
 	}
-	// A schema that is missing or no schema at all was reported before.
+	// Missing and invalid schemas were reported before.
 	more = slices.DeleteFunc(more, func(f v1.Violation) bool {
 		return slices.ContainsFunc(e.violations, func(old v1.Violation) bool { return old.Path == f.Path && !old.IsWarning() })
 	})
@@ -109,8 +106,8 @@ func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Violation {
 	return fs
 }
 
-// promptKitViolations makes warnings of what PromptKit finds out only when the tool is
-// called: there the manifest loads. The tool is not ready all the same.
+// promptKitViolations turns violations that PromptKit reports only when the tool is called into warnings, because
+// PromptKit loads the manifest. The tool is still not ready.
 func promptKitViolations(h *v1.Header, fs []v1.Violation) []v1.Violation {
 	var out []v1.Violation
 	for _, f := range fs {
@@ -128,7 +125,7 @@ func promptKitViolations(h *v1.Header, fs []v1.Violation) []v1.Violation {
 
 func (t *tool) checkSchemas() []v1.Violation {
 	var fs []v1.Violation
-	if len(t.spec.Spec.InputSchema) > 0 { // that it is missing was reported
+	if len(t.spec.Spec.InputSchema) > 0 { // a missing schema was reported before
 		fs = schemaViolations(t.spec.Head(), "/spec/input_schema", t.in)
 		fs = append(fs, defaultViolations(t.spec.Head(), "/spec/input_schema", t.spec.Spec.InputSchema)...)
 	}
@@ -138,8 +135,8 @@ func (t *tool) checkSchemas() []v1.Violation {
 	return fs
 }
 
-// checkExecution finds what would fail every call of a tool. When it is broken
-// already, what is said of a whole block is left out: it may only follow from that.
+// checkExecution returns the violations that would make every call of a tool fail. If the tool is broken already, it
+// omits violations of whole blocks, which may only be consequences.
 func (t *tool) checkExecution(broken bool) []v1.Violation {
 	if t.spec.MissingBlock() != "" {
 		return nil
@@ -157,7 +154,8 @@ func (t *tool) checkExecution(broken bool) []v1.Violation {
 	return fs
 }
 
-// staticViolations says where a static mock result breaks the output schema: every call would fail.
+// staticViolations returns the violations of the output schema by a static mock result, which would make every call
+// fail.
 func (t *tool) staticViolations() []v1.Violation {
 	mode := t.spec.Spec.Validation.ResultMode()
 	if mode == v1.Off {
@@ -165,7 +163,7 @@ func (t *tool) staticViolations() []v1.Violation {
 	}
 	bad, err := t.out.ValidateJSON(t.spec.Spec.MockResult)
 	if err != nil {
-		return nil // the schema's own violations are reported
+		return nil // the schema's own violations are reported elsewhere
 	}
 	bad = under(t.spec.Head(), "/spec/mock_result", bad)
 	for i := range bad {

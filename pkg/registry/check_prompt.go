@@ -9,14 +9,13 @@ import (
 	"toolctl.dev/toolctl/pkg/prompt"
 )
 
-// checkPrompt compiles the templates and schemas of a prompt and looks for the tools
-// that it names.
+// checkPrompt compiles the templates and schemas of a prompt and checks that the tools that it names exist.
 func (s *snapshot) checkPrompt(p *v1.Prompt) []v1.Violation {
 	return append(prompt.Check(p), s.unknownTools(p)...)
 }
 
-// unknownTools warns of entries in spec.tools that fit no tool. What the MCP servers of
-// a namespace offer is not known before they are asked, so there it says nothing.
+// unknownTools returns warnings for entries in spec.tools that match no tool. It returns nothing in a namespace with
+// MCP servers, because their tools are not known before discovery.
 func (s *snapshot) unknownTools(p *v1.Prompt) []v1.Violation {
 	if len(p.Spec.Tools) == 0 || s.hasServer(p.Namespace()) {
 		return nil
@@ -31,7 +30,7 @@ func (s *snapshot) unknownTools(p *v1.Prompt) []v1.Violation {
 	for i, want := range p.Spec.Tools {
 		local := want[strings.LastIndexByte(want, '/')+1:]
 		if star := strings.IndexByte(want, '*'); star >= 0 && star < len(want)-1 {
-			continue // no pattern, which was told
+			continue // an invalid pattern was reported before
 		}
 		if slices.ContainsFunc(names, func(n string) bool { return v1.MatchTool(local, n) }) {
 			continue

@@ -14,8 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// schemaViolations compiles a schema of a manifest and returns its violations at their
-// place in the manifest.
+// schemaViolations compiles a schema of a manifest and returns its violations with their place in the manifest.
 func schemaViolations(h *v1.Header, path string, s *validate.Schema) []v1.Violation {
 	err := s.Compile()
 	if err == nil {
@@ -27,15 +26,15 @@ func schemaViolations(h *v1.Header, path string, s *validate.Schema) []v1.Violat
 	return []v1.Violation{{Path: path, Expected: "a JSON Schema", Got: "something else", Message: err.Error()}}
 }
 
-// defaultViolations says which defaults of an input schema are not among the values of their enum: a
-// call that leaves the argument out would be refused for what nobody wrote.
+// defaultViolations returns the defaults in an input schema that are not among the values of their enum. A call without
+// the argument would be refused because of the default.
 func defaultViolations(h *v1.Header, path string, schema json.RawMessage) []v1.Violation {
 	if !bytes.Contains(schema, []byte(`"default"`)) || !bytes.Contains(schema, []byte(`"enum"`)) {
 		return nil
 	}
 	doc, err := validate.Decode(schema)
 	if err != nil {
-		return nil // which is reported
+		return nil // reported elsewhere
 	}
 	var found []v1.Violation
 	var walk func(path string, v any)

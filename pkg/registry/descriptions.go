@@ -7,12 +7,10 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// SetDescriptions makes texts the descriptions of tools, in place of those of their
-// manifests or of the MCP servers that offer them. A key is the tool's namespace and
-// its metadata.name, or server__tool for what a server offers; its kind does not matter.
-// They hold for every later set of objects too, until they are set again.
-// [Registry.Objects] returns the manifests as they are. It reports whether the texts are
-// others than before.
+// SetDescriptions replaces the descriptions of tools from their manifests or MCP servers by texts. A key is the tool's
+// namespace and its metadata.name, or server__tool for a tool of an MCP server; the kind is ignored. The texts also
+// apply to later sets of objects, until the next SetDescriptions. [Registry.Objects] returns the manifests unchanged.
+// SetDescriptions reports whether the texts differ from the previous ones.
 func (r *Registry) SetDescriptions(texts map[v1.Key]string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,23 +9,23 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// CallEvent is a call that is over, for [Options.OnCall].
+// CallEvent is a finished call, for [Options.OnCall].
 type CallEvent struct {
-	// AuditRecord is the line of the audit on its outcome, be there an audit or not.
+	// AuditRecord is the audit record of its outcome. It is set even without an audit log.
 	v1.AuditRecord
-	// Attempts counts how often the executor tried.
+	// Attempts counts the attempts of the executor.
 	Attempts int `json:"attempts"`
-	// Executor is the name of the executor; empty when no tool was found.
+	// Executor is the name of the executor, or empty if no tool was found.
 	Executor string `json:"executor,omitempty"`
-	// Error says what failed, with secrets masked.
+	// Error is the error of the call, with secrets masked.
 	Error string `json:"error,omitempty"`
-	// TraceID is that of the call's span; empty when nothing is traced.
+	// TraceID is the trace ID of the call's span, or empty without tracing.
 	TraceID string `json:"trace_id,omitempty"`
-	// Pending is the id of the call that waits for approval.
+	// Pending is the ID of the call if it waits for approval.
 	Pending string `json:"pending,omitempty"`
 }
 
-// tell tells [Options.OnCall] of a call that is over.
+// tell passes a finished call to [Options.OnCall].
 func (r *Registry) tell(ctx context.Context, c *call) {
 	if r.opts.OnCall == nil {
 		return
@@ -46,5 +46,5 @@ func (r *Registry) tell(ctx context.Context, c *call) {
 	r.opts.OnCall(e)
 }
 
-// maxEventError bounds the text of an error in a [CallEvent], in bytes.
+// maxEventError is the maximum size of the error text in a [CallEvent], in bytes.
 const maxEventError = 2 << 10

@@ -20,21 +20,20 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Execute carries out one call. The result is filled whether or not the call
-// succeeds; the error is one of the typed errors of api/v1, or the error of ctx.
+// Execute executes one call. The result is filled whether or not the call succeeds; the error is one of the typed
+// errors of api/v1, or the error of ctx.
 //
-// The middleware of the registry is around all of it. The order is fixed: lookup, coerce, validate the arguments, policy, approval,
-// audit (intent), execute, validate the result, redact, audit (outcome). A call whose
-// intent cannot be written is refused; see [Options.AuditBestEffort].
+// The middleware of the registry wraps the whole call. The order is fixed: lookup, coerce, validate the arguments,
+// policy, approval, audit (intent), execute, validate the result, redact, audit (outcome). A call whose intent cannot
+// be written is refused; see [Options.AuditBestEffort].
 //
-// A call that needs approval is decided at once when ctx has a [Asker] that can
-// ask. Else it goes on when it was approved since it was made before, and each
-// approval lets one call through; a call that nobody has decided on ends pending.
+// A call that needs approval is decided at once if ctx has an [Asker] that can ask. If not, it runs if an earlier
+// identical call was approved, and each approval lets one call through; a call without a decision ends as pending.
 func (r *Registry) Execute(ctx context.Context, call v1.Call) (v1.Result, error) {
 	return r.handler(ctx, call)
 }
 
-// execute is Execute without middleware.
+// execute executes a call without middleware.
 func (r *Registry) execute(ctx context.Context, call v1.Call) (v1.Result, error) {
 	c := r.begin(call)
 	ctx = r.observer.begin(ctx, &c)
@@ -43,7 +42,7 @@ func (r *Registry) execute(ctx context.Context, call v1.Call) (v1.Result, error)
 	return r.conclude(ctx, &c)
 }
 
-// conclude ends a call: it masks all that leaves it and writes it to the audit.
+// conclude ends a call: it masks the output and writes the audit record.
 func (r *Registry) conclude(ctx context.Context, c *call) (v1.Result, error) {
 	c.err = c.masker().Result(&c.res, c.err)
 	r.outcome(ctx, c)
@@ -52,41 +51,41 @@ func (r *Registry) conclude(ctx context.Context, c *call) (v1.Result, error) {
 	return res, err
 }
 
-// call is one call on its way.
+// call is one call in the pipeline.
 type call struct {
 	v1.Call
 	reg   *Registry
 	began time.Time
 	tool  *tool
-	args  json.RawMessage // as they will be executed
+	args  json.RawMessage // the arguments as they will be executed
 	admit policy.Admission
-	// approval is what a person decided on the call; nil when nobody did.
+	// approval is the decision of a person on the call; nil if there is no decision.
 	approval *v1.ApprovalRecord
-	// line is what the audit lines of the call have in common, once one was written;
-	// unaudited says that the first could not be, so that the call is refused.
+	// line holds the fields that the audit records of the call share, once a record was written; unaudited says that
+	// the first record could not be written, so that the call is refused.
 	line      *v1.AuditRecord
 	unaudited bool
-	intended  bool // the first was
+	intended  bool // the record of intent was written
 	decoded   bool // the arguments are known to be JSON
 	res       v1.Result
 	err       error
-	masks     *redact.Masker // made by masker
+	masks     *redact.Masker // created by masker
 }
 
-// masker masks by the rules of the tool, and the values of arguments that they cover. It
-// masks nothing when the tool has no rules.
+// masker returns a masker with the rules of the tool and the argument values that they cover. It masks nothing if the
+// tool has no rules.
 func (c *call) masker() *redact.Masker {
 	if c.masks == nil && c.tool != nil && len(c.tool.redact) > 0 {
 		rules := c.tool.redact
 		c.masks = redact.New(rules, redact.Covered(c.args, rules)...)
 		if !same(c.args, c.Args) {
-			c.masks.Add(redact.Covered(c.Args, rules)...) // as they were before they were coerced
+			c.masks.Add(redact.Covered(c.Args, rules)...) // the arguments before coercion
 		}
 	}
 	return c.masks
 }
 
-// begin returns a value and not a pointer, so that a call lives on the stack of who makes it.
+// begin returns a value instead of a pointer, so that a call lives on the stack of its caller.
 func (r *Registry) begin(in v1.Call) call {
 	c := call{Call: in, reg: r, began: r.opts.Now(), args: in.Args}
 	if len(c.args) == 0 {
@@ -95,8 +94,8 @@ func (r *Registry) begin(in v1.Call) call {
 	return c
 }
 
-// admit looks the tool up, checks the arguments and asks the policies. After it,
-// either c.err is set, or the call is pending, or it may run.
+// admit looks the tool up, checks the arguments and evaluates the policies. Afterwards c.err is set, or the call is
+// pending, or it may run.
 func (r *Registry) admit(ctx context.Context, c *call) {
 	if c.tool, c.err = r.snap.Load().lookup(c.Namespace, c.Tool); c.err != nil {
 		return
@@ -144,7 +143,7 @@ func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 	}
 	c.decoded = true
 	v := t.spec.Spec.Validation
-	if doc == nil && v.Coerces() { // null for no arguments
+	if doc == nil && v.Coerces() { // null stands for no arguments
 		doc, c.args = map[string]any{}, json.RawMessage("{}")
 	}
 	if _, ok := doc.(map[string]any); !ok {
@@ -181,7 +180,7 @@ func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 	return invalid
 }
 
-// manifestViolation says that a schema of the tool cannot be used, with the place of the schema.
+// manifestViolation returns the error for an unusable schema of the tool, with the place of the schema.
 func manifestViolation(t *tool, path string, err error) error {
 	var invalid *v1.ValidationError
 	if !errors.As(err, &invalid) {
@@ -190,7 +189,7 @@ func manifestViolation(t *tool, path string, err error) error {
 	return v1.NewValidationError(v1.ManifestInvalid, t.spec.Metadata.Name, under(t.spec.Head(), path, invalid.Violations))
 }
 
-// under moves violations of a part of a manifest to their place in the manifest.
+// under changes the violations of a part of a manifest to their place in the manifest.
 func under(h *v1.Header, path string, violations []v1.Violation) []v1.Violation {
 	out := make([]v1.Violation, len(violations))
 	for i, f := range violations {
@@ -201,13 +200,13 @@ func under(h *v1.Header, path string, violations []v1.Violation) []v1.Violation 
 	return out
 }
 
-// work executes a call that was admitted, and checks what comes back.
+// work executes an admitted call and checks the result.
 func (r *Registry) work(ctx context.Context, c *call) {
 	if c.err != nil || c.res.Status == v1.StatusPending {
 		return
 	}
 	if c.err = ctx.Err(); c.err != nil {
-		// The executor never ran: what the policies counted is given back.
+		// The executor never ran, so the policy counts are released.
 		c.release(ctx)
 		return
 	}
@@ -246,7 +245,7 @@ func (c *call) release(ctx context.Context) {
 	}
 }
 
-// execute runs the executor within the tool's time and contains its panics.
+// execute runs the executor within the tool's timeout and recovers its panics.
 func (c *call) execute(ctx context.Context, args json.RawMessage) (res v1.Result, err error) {
 	t := c.tool
 	limit := t.timeout(c.Timeout)
@@ -262,7 +261,7 @@ func (c *call) execute(ctx context.Context, args json.RawMessage) (res v1.Result
 		inner = c.withSession(within)
 	}
 	if m := c.masker(); m != nil {
-		inner = redact.NewContext(inner, m) // for what leaves the call before it ends
+		inner = redact.NewContext(inner, m) // masks output that leaves the call before it ends
 	}
 	res, err = t.executor.Execute(inner, t.spec, args)
 	if err != nil && ctx.Err() == nil && within.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
@@ -271,7 +270,7 @@ func (c *call) execute(ctx context.Context, args json.RawMessage) (res v1.Result
 	return res, err
 }
 
-// timeout is the time for the call: the tool's, or the caller's when that is shorter.
+// timeout returns the timeout of the call: the shorter of the tool's and the caller's.
 func (t *tool) timeout(caller time.Duration) time.Duration {
 	ms := cmp.Or(t.spec.Spec.TimeoutMS, v1.DefaultTimeoutMS)
 	limit := time.Duration(math.MaxInt64)
@@ -284,8 +283,8 @@ func (t *tool) timeout(caller time.Duration) time.Duration {
 	return limit
 }
 
-// checkResult holds content to the output schema. The result of a static mock
-// is the manifest's own, so it is checked once.
+// checkResult validates content against the output schema. A static mock result belongs to the manifest, so it is
+// checked only once.
 func (r *Registry) checkResult(ctx context.Context, c *call) error {
 	t, content := c.tool, c.res.Content
 	mode := t.spec.Spec.Validation.ResultMode()
@@ -327,7 +326,7 @@ func (r *Registry) checkResult(ctx context.Context, c *call) error {
 	return invalid
 }
 
-// staticCheck is what the output schema says of a static mock result.
+// staticCheck is the cached validation of a static mock result against the output schema.
 type staticCheck struct {
 	violations []v1.Violation
 	err        error
@@ -347,7 +346,7 @@ func (c *call) finish() (v1.Result, error) {
 		res.Status = v1.StatusFailed
 		res.Error = v1.NewResultError(c.err)
 		if _, ok := errors.AsType[*v1.ValidationError](c.err); ok {
-			res.Content, res.Parts = nil, nil // nothing that broke its schema is passed on
+			res.Content, res.Parts = nil, nil // a result that violates its schema is not passed on
 		}
 	}
 	res.Repair = c.Repair
@@ -357,7 +356,7 @@ func (c *call) finish() (v1.Result, error) {
 }
 
 func (c *call) decision() *v1.PolicyDecision {
-	if c.admit.Decision == (v1.PolicyDecision{}) { // no policy governs the tool, or none was asked
+	if c.admit.Decision == (v1.PolicyDecision{}) { // no policy applies to the tool or was evaluated
 		return nil
 	}
 	d := c.admit.Decision

@@ -13,19 +13,17 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Extender is an [Executor] whose tools say in a block of their own what it carries out:
-// spec.NAME, in a Tool whose mode is NAME. The executor finds it in Spec.Extensions.
+// Extender is an [Executor] with a configuration block of its own: spec.NAME, in a Tool whose mode is NAME. The
+// executor finds the block in Spec.Extensions.
 type Extender interface {
-	// Extension describes the block. Its kind and name are filled in; without a schema
-	// there is no block. An object of the schema that has properties and does not speak of
-	// others is closed, as manifests are strict.
+	// Extension describes the block. The registry fills in its kind and name; without a schema there is no block. An
+	// object schema that has properties and does not mention additional ones is closed, because manifests are strict.
 	Extension() v1.Extension
 }
 
-// Extensions returns what executors and rules that a program adds in Go add to manifests.
-// It is what manifest.Options.Extensions and the functions of schemas take, so that
-// readers, explain, JSON Schemas and completion know what a registry with these
-// executors and rules knows. The error says that a name or a schema cannot be used.
+// Extensions returns the extensions of manifests by executors and rules written in Go. Pass it to
+// manifest.Options.Extensions and the schema functions, so that readers, explain, JSON Schemas and completion match a
+// registry with these executors and rules. It returns an error if a name or a schema cannot be used.
 func Extensions(executors []Executor, rules []policy.Rule) ([]v1.Extension, error) {
 	var all []v1.Extension
 	add := func(what string, e v1.Extension) error {
@@ -51,7 +49,7 @@ func Extensions(executors []Executor, rules []policy.Rule) ([]v1.Extension, erro
 		}
 		e.Kind, e.Name = v1.KindTool, x.Name()
 		if slices.Contains(v1.ExecutorNames(), e.Name) || len(e.Schema) == 0 && !e.Legal() {
-			continue // its block is a field of v1.ToolSpec, or a name that only tools made in Go have
+			continue // its block is a field of v1.ToolSpec, or its name is reserved for tools made in Go
 		}
 		if err := add("the executor", e); err != nil {
 			return nil, err
@@ -65,13 +63,13 @@ func Extensions(executors []Executor, rules []policy.Rule) ([]v1.Extension, erro
 	return all, nil
 }
 
-// extension is an extension whose values can be validated.
+// extension is an extension with a compiled schema.
 type extension struct {
 	v1.Extension
 	schema *validate.Schema
 }
 
-// extend makes the registry know what its executors and rules add to manifests.
+// extend registers the manifest extensions of the executors and rules.
 func (r *Registry) extend() error {
 	all, err := Extensions(r.opts.Executors, r.opts.Rules)
 	for _, e := range all {
@@ -84,7 +82,7 @@ func (r *Registry) extend() error {
 	return err
 }
 
-// published returns the extensions as readers know them.
+// published returns the extensions in the form that readers use.
 func (r *Registry) published() []v1.Extension {
 	all := make([]v1.Extension, len(r.extensions))
 	for i, e := range r.extensions {
@@ -93,8 +91,8 @@ func (r *Registry) published() []v1.Extension {
 	return all
 }
 
-// checkExtensions returns what is wrong with the extension fields of an object. They were
-// not decoded, so they are validated before anything uses them.
+// checkExtensions returns the violations of the extension fields of an object. The reader does not decode these fields,
+// so they are validated before use.
 func (r *Registry) checkExtensions(o v1.Object) []v1.Violation {
 	var fs []v1.Violation
 	switch o := o.(type) {
@@ -143,7 +141,7 @@ func (r *Registry) checkFields(h *v1.Header, kind, path string, fields v1.Extens
 	return fs
 }
 
-// suggest adds the nearest name to a violation by a property that the schema does not have.
+// suggest adds the nearest name to a violation by an unknown property.
 func suggest(v *v1.Violation, schema json.RawMessage) {
 	if !strings.HasPrefix(v.Message, "unknown property ") {
 		return
@@ -174,12 +172,11 @@ func suggest(v *v1.Violation, schema json.RawMessage) {
 	}
 }
 
-// closed returns a schema in which an object with properties has no others, unless the
-// schema speaks of them.
+// closed returns the schema with additionalProperties false in each object with properties, unless the schema sets it.
 func closed(raw json.RawMessage) json.RawMessage {
 	var doc any
 	if json.Unmarshal(raw, &doc) != nil {
-		return raw // it does not compile
+		return raw // the schema does not compile
 	}
 	var walk func(v any)
 	walk = func(v any) {

@@ -15,11 +15,11 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// ModeGo is the mode of a tool that is made in Go; no manifest may name it.
+// ModeGo is the mode of a tool made in Go. Manifests cannot use it.
 const ModeGo = "go"
 
-// GoTool is a Tool that is made in Go, by [Func], and carries out its own calls. What
-// else a manifest says may be set before it is registered, such as Spec.Hints.
+// GoTool is a Tool made in Go by [Func], which executes its own calls. Other fields of the manifest, such as
+// Spec.Hints, may be set before it is registered.
 type GoTool struct {
 	v1.Tool
 	executor Executor
@@ -86,8 +86,8 @@ func schemaOf(t reflect.Type) (json.RawMessage, error) {
 	return json.Marshal(s)
 }
 
-// annotate adds to the schema of a type what the library does not read: tags of their
-// own, names without a tag, and that a pointer is an optional field.
+// annotate adds to the schema of a type what the jsonschema library does not read: toolctl's own tags, names for fields
+// without a tag, and optional pointer fields.
 func annotate(s *jsonschema.Schema, t reflect.Type) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -128,7 +128,7 @@ func annotate(s *jsonschema.Schema, t reflect.Type) error {
 	return nil
 }
 
-// goFunc is the executor of one tool.
+// goFunc is the executor of one Go tool.
 type goFunc[In, Out any] struct {
 	name string
 	fn   func(context.Context, In) (Out, error)

@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// tagged reads the tags doc, description and enum of a field.
+// tagged applies the tags doc, description and enum of a field to its property.
 func tagged(p *jsonschema.Schema, f reflect.StructField) error {
 	for _, tag := range []string{"doc", "description"} {
 		if text := f.Tag.Get(tag); text != "" {
@@ -54,7 +54,7 @@ func tagged(p *jsonschema.Schema, f reflect.StructField) error {
 	return nil
 }
 
-// rename gives a property another name.
+// rename renames a property.
 func rename(s *jsonschema.Schema, from, to string) error {
 	if from == to {
 		return nil
@@ -72,8 +72,7 @@ func rename(s *jsonschema.Schema, from, to string) error {
 	return nil
 }
 
-// lowerCamel is the name of a Go field as JSON has it: Location is location, HTTPPort is
-// httpPort, UserID is userID.
+// lowerCamel returns the JSON name of a Go field: Location becomes location, HTTPPort httpPort, UserID userID.
 func lowerCamel(name string) string {
 	runes := []rune(name)
 	for i, r := range runes {
@@ -102,13 +101,13 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// writesItself reports whether a type has a JSON form of its own.
+// writesItself reports whether a type has its own JSON encoding.
 func writesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(marshaler) || p.Implements(textMarshaler)
 }
 
-// untagged reports whether a value of the type has members that are renamed.
+// untagged reports whether values of the type have members to rename.
 func untagged(t reflect.Type, seen []reflect.Type) bool {
 	if slices.Contains(seen, t) {
 		return false
@@ -135,7 +134,7 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// lower writes a value of a type with the names of its fields as the schema has them.
+// lower writes a value of a type with the property names of the schema.
 func lower(out *bytes.Buffer, raw json.RawMessage, t reflect.Type) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -186,7 +185,7 @@ func lower(out *bytes.Buffer, raw json.RawMessage, t reflect.Type) error {
 	return nil
 }
 
-// fieldOf finds the field that encoding/json writes under a name, and what it is called.
+// fieldOf returns the field that encoding/json writes under a name, and its property name.
 func fieldOf(t reflect.Type, name string) (string, reflect.Type) {
 	for _, f := range reflect.VisibleFields(t) {
 		if f.Anonymous || !f.IsExported() {

@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// decodeArgs decodes arguments into a Go type. To JSON Schema 5.0 and 1e3 are integers;
-// encoding/json takes neither for an int, so they are written as 5 and 1000 where it does not.
+// decodeArgs decodes arguments into a Go type. JSON Schema accepts 5.0 and 1e3 as integers but encoding/json does not,
+// so decodeArgs rewrites them as 5 and 1000 where needed.
 func decodeArgs[In any](args json.RawMessage) (In, error) {
 	var in In
 	err := json.Unmarshal(args, &in)
@@ -25,7 +25,7 @@ func decodeArgs[In any](args json.RawMessage) (In, error) {
 	return in, err
 }
 
-// wholeNumbers writes the numbers of a JSON document that are whole without fraction or exponent.
+// wholeNumbers rewrites the whole numbers of a JSON document without fraction or exponent.
 func wholeNumbers(doc []byte) []byte {
 	out := make([]byte, 0, len(doc))
 	for i := 0; i < len(doc); {
@@ -49,7 +49,8 @@ func wholeNumbers(doc []byte) []byte {
 	return out
 }
 
-// whole is a number without fraction and exponent when it is whole; with an exponent, when a double holds it exactly.
+// whole returns a whole number without fraction and exponent. It rewrites a number with an exponent only if a double
+// holds it exactly.
 func whole(number string) string {
 	digits, fraction, point := strings.Cut(number, ".")
 	if point && strings.Trim(fraction, "0") == "" {

@@ -8,14 +8,13 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// ReplaceGroup puts tools in the place of all tools of a group, in one step: a call sees
-// the old group or the new one. A group is the tools whose label [v1.LabelGroup] has its
-// name, such as all tools of one provider; the label is set on copies of the tools that
-// are given. Without tools the group is removed. [Registry.List] lists a group with the
+// ReplaceGroup replaces all tools of a group in one step: a call sees either the old group or the new one. A group
+// consists of the tools whose label [v1.LabelGroup] is its name, such as all tools of one provider; ReplaceGroup sets
+// the label on copies of the given tools. Without tools it removes the group. [Registry.List] lists a group with the
 // selector "toolctl.dev/group=NAME".
 //
-// It changes nothing and returns an error when a tool is broken, when two have one
-// name, or when a tool outside the group has the name of one of them.
+// It changes nothing and returns an error if a tool is broken, if two tools have the same name, or if a tool outside
+// the group has the name of a given tool.
 func (r *Registry) ReplaceGroup(group string, tools ...v1.Object) error {
 	if group == "" || !v1.IsLabelValue(group) {
 		return fmt.Errorf("registry: %q is not the name of a group: expected the value of a label", group)
@@ -48,7 +47,7 @@ func (r *Registry) ReplaceGroup(group string, tools ...v1.Object) error {
 	return nil
 }
 
-// labelled returns a copy of a tool that belongs to a group.
+// labelled returns a copy of a tool with the label of a group.
 func labelled(t v1.Object, group string) v1.Object {
 	labels := maps.Clone(t.Head().Metadata.Labels)
 	if labels == nil {

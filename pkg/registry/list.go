@@ -7,27 +7,27 @@ import (
 	"toolctl.dev/toolctl/pkg/policy"
 )
 
-// Query says what [Registry.List] returns; the zero value is everything.
+// Query selects the objects that [Registry.List] returns. The zero value selects all.
 type Query struct {
-	// Kind restricts to one kind, for example "Tool".
+	// Kind restricts the query to one kind, for example "Tool".
 	Kind string
-	// Namespace restricts to one namespace.
+	// Namespace restricts the query to one namespace.
 	Namespace string
 	// Name is an exact name or a pattern with a trailing "*".
 	Name string
-	// Selector restricts by labels, in the syntax of Kubernetes: "team=pay,tier in (a,b),!old".
+	// Selector restricts the query by labels, in the syntax of Kubernetes: "team=pay,tier in (a,b),!old".
 	Selector string
-	// Limit is the most items in the page; 0 means no limit.
+	// Limit is the maximum number of items in the page; 0 means no limit.
 	Limit int
-	// Offset skips items.
+	// Offset is the number of items to skip.
 	Offset int
 }
 
 // Page is one page of a list.
 type Page struct {
-	// Items are in the order of kind, namespace and name.
+	// Items are sorted by kind, namespace and name.
 	Items []Item
-	// Total is how many items the query fits on all pages.
+	// Total is the number of matching items on all pages.
 	Total int
 }
 
@@ -36,40 +36,39 @@ type Item struct {
 	Object v1.Object
 	// Ready says whether the object can be used.
 	Ready bool
-	// Reasons says why it is not ready.
+	// Reasons says why the object is not ready.
 	Reasons []v1.Violation
-	// Server is the MCPServer that offers the tool; zero for what a manifest declares.
+	// Server is the MCPServer that offers the tool; it is zero for declared objects.
 	Server v1.Key
-	// Blocked is the refusal that every call of the tool gets from its policies; nil when
-	// some call may pass. Such a tool need not be offered to a model.
+	// Blocked is the policy error that every call of the tool gets; nil if some calls may pass. A blocked tool need not
+	// be offered to a model.
 	Blocked *v1.PolicyError
-	// FullName is the name of a tool that fits no other: namespace/name, or
-	// namespace/server__tool for what a server offers; "" for other kinds.
+	// FullName is the unambiguous name of a tool: namespace/name, or namespace/server__tool for a tool of an MCP
+	// server. It is empty for other kinds.
 	FullName string
 
-	chain *policy.Chain // of a tool, and of a prompt that was asked for by its name
+	chain *policy.Chain // of a tool, or of a prompt that was queried by its name
 }
 
-// Under returns what the policies make of the calls of a tool by a principal, or of a
-// prompt that [Registry.Get] returned, when an overlay governs them too: the refusal
-// that every call gets, nil when some call may pass, and whether a policy wants a model
-// to call a tool. The overlay may be nil.
+// Under evaluates the policies and an overlay, which may be nil, for a principal's calls of a tool, or of a prompt from
+// [Registry.Get]. It returns the refusal that every call gets, or nil if some calls may pass, and whether a policy
+// requires a model to call a tool.
 func (i Item) Under(o *policy.Overlay, principal string) (blocked *v1.PolicyError, requires bool) {
 	c := o.Over(i.chain)
 	return c.BlockedFor(principal), c.Requires(principal)
 }
 
-// Audience returns which principals can call a tool whose policies block it for others;
-// nil when they make no difference. The overlay governs it too and may be nil.
+// Audience returns the principals that can call a tool that policies block for others. It is nil if the principal makes
+// no difference. The overlay applies too and may be nil.
 func (i Item) Audience(o *policy.Overlay) *policy.Audience { return o.Over(i.chain).Audience() }
 
-// Concerned returns the names of the policies with a rule that can matter to a principal's calls
-// of a tool, and whether one of them holds each call for approval. The overlay may be nil.
+// Concerned returns the names of the policies with a rule that may affect a principal's calls of a tool, and whether a
+// policy requires approval for each call. The overlay may be nil.
 func (i Item) Concerned(o *policy.Overlay, principal string) (policies []string, held bool) {
 	return o.Over(i.chain).Concerned(principal)
 }
 
-// Reason returns the first reason in one line, "" when the item is ready.
+// Reason returns the first reason in one line, or "" if the item is ready.
 func (i Item) Reason() string {
 	if len(i.Reasons) == 0 {
 		return ""
@@ -81,7 +80,7 @@ func (i Item) Reason() string {
 	return f.Message
 }
 
-// Tool returns the object as a Tool; nil when it is of another kind.
+// Tool returns the object as a Tool; nil if it has another kind.
 func (i Item) Tool() *v1.Tool {
 	t, _ := i.Object.(*v1.Tool)
 	return t
@@ -99,7 +98,7 @@ func (e *entry) item() Item {
 	return it
 }
 
-// names reports whether the query asks for an object of this name.
+// names reports whether the query matches an object with this name.
 func (q *Query) names(h *v1.Header) bool {
 	if h.Kind == v1.KindTool {
 		return v1.MatchTool(q.Name, h.Metadata.Name)
@@ -107,8 +106,7 @@ func (q *Query) names(h *v1.Header) bool {
 	return v1.MatchPattern(q.Name, h.Metadata.Name)
 }
 
-// List returns the objects that fit a query. The error says that the selector
-// is malformed.
+// List returns the objects that match a query. It returns an error if the selector is malformed.
 func (r *Registry) List(q Query) (Page, error) {
 	sel, err := ParseSelector(q.Selector)
 	if err != nil {
@@ -132,13 +130,12 @@ func (r *Registry) List(q Query) (Page, error) {
 	return p, nil
 }
 
-// Objects returns every object that was declared, in the order of kind, namespace and
-// name. The slice must not be changed.
+// Objects returns every declared object, sorted by kind, namespace and name. The slice must not be changed.
 func (r *Registry) Objects() []v1.Object {
 	return r.snap.Load().objects
 }
 
-// declared returns the objects with the Tool of each [GoTool] in its place.
+// declared returns the objects with each [GoTool] replaced by its Tool.
 func declared(objects []v1.Object) []v1.Object {
 	if !slices.ContainsFunc(objects, func(o v1.Object) bool { _, ok := o.(*GoTool); return ok }) {
 		return objects

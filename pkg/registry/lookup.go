@@ -7,10 +7,9 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// lookup finds the tool that name fits: namespace/name, name, server__tool,
-// server.tool, mcp__server__tool, or a server tool's bare name, in this order; the last
-// four may follow a namespace too. The first of these that fits decides; when it fits two
-// tools, the error lists both.
+// lookup returns the tool that name matches. It tries namespace/name, name, server__tool, server.tool,
+// mcp__server__tool and the bare name of a server tool, in this order; the last four may follow a namespace too. The
+// first form that matches decides; if it matches two tools, the error lists both.
 func (s *snapshot) lookup(namespace, name string) (*tool, error) {
 	if ns, local, ok := strings.Cut(name, "/"); ok {
 		if namespace != "" && namespace != ns {
@@ -24,7 +23,7 @@ func (s *snapshot) lookup(namespace, name string) (*tool, error) {
 	return s.byName(namespace, name, name)
 }
 
-// byName finds a tool by a name without its namespace; asked is the name for errors.
+// byName returns the tool for a name without its namespace; asked is the name for error messages.
 func (s *snapshot) byName(namespace, name, asked string) (*tool, error) {
 	for _, rank := range [...]string{"", rankWire, rankDotted, rankMCP, rankBare} {
 		found := s.names[rank+name]
@@ -47,8 +46,8 @@ func (s *snapshot) byName(namespace, name, asked string) (*tool, error) {
 	return nil, s.notFound(namespace, asked)
 }
 
-// fullName is a name that fits no other tool: namespace/name, or namespace/server__tool
-// for a tool that its server offers, whose name another server may give too.
+// fullName returns the unambiguous name of the tool: namespace/name, or namespace/server__tool for a discovered tool,
+// because another server may use the same name.
 func (t *tool) fullName() string {
 	if t.server != (v1.Key{}) {
 		return t.spec.Namespace() + "/" + t.server.Name + "__" + t.spec.RemoteName()
@@ -90,8 +89,8 @@ func (s *snapshot) notFound(namespace, name string) error {
 	return err
 }
 
-// Lookup returns the Tool that a call of name would reach, with the rules of
-// [Registry.Execute]. The error is a [v1.NotFoundError].
+// Lookup returns the Tool that a call of name would reach, by the rules of [Registry.Execute]. The error is a
+// [v1.NotFoundError].
 func (r *Registry) Lookup(namespace, name string) (Item, error) {
 	t, err := r.snap.Load().lookup(namespace, name)
 	if err != nil {
@@ -100,9 +99,8 @@ func (r *Registry) Lookup(namespace, name string) (Item, error) {
 	return t.item(), nil
 }
 
-// Get returns the object of a kind that name fits: namespace/name, or a name
-// that only one namespace has. An empty namespace looks in all. For tools it is
-// the same as [Registry.Lookup]. The error is a [v1.NotFoundError].
+// Get returns the object of a kind by name: namespace/name, or a name that is unique among the namespaces. An empty
+// namespace means all. For tools it is the same as [Registry.Lookup]. The error is a [v1.NotFoundError].
 func (r *Registry) Get(kind, namespace, name string) (Item, error) {
 	if kind == v1.KindTool {
 		return r.Lookup(namespace, name)

@@ -9,15 +9,14 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// MemoryApprovals are [Approvals] in the memory of one process: a restart forgets them. The
-// zero value is ready.
+// MemoryApprovals are [Approvals] in memory, which a restart loses. The zero value is ready for use.
 type MemoryApprovals struct {
 	mu      sync.Mutex
-	calls   []v1.PendingCall // in the order in which they came
-	decided chan struct{}    // closed by the next decision; nil if nothing waits for one
+	calls   []v1.PendingCall // in the order of arrival
+	decided chan struct{}    // closed by the next decision; nil without waiters
 }
 
-// keepApprovals is how many used and expired calls are kept for lists.
+// keepApprovals is the number of used and expired calls that are kept for lists.
 const keepApprovals = 1000
 
 // TakeApproval implements [Approvals].
@@ -78,7 +77,7 @@ func (m *MemoryApprovals) forget(now time.Time) {
 	})
 }
 
-// Approval returns the call of an ID. The error is a [v1.NotFoundError].
+// Approval returns the call with an ID. The error is a [v1.NotFoundError].
 func (m *MemoryApprovals) Approval(_ context.Context, id string) (v1.PendingCall, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,14 +96,14 @@ func (m *MemoryApprovals) find(id string) (*v1.PendingCall, error) {
 	return &m.calls[i], nil
 }
 
-// ListApprovals returns the calls in the order in which they came.
+// ListApprovals returns the calls in the order of arrival.
 func (m *MemoryApprovals) ListApprovals(context.Context) ([]v1.PendingCall, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.calls), nil
 }
 
-// CountPending returns how many calls are pending at a time.
+// CountPending returns the number of calls that are pending at a time.
 func (m *MemoryApprovals) CountPending(_ context.Context, now time.Time) (pending int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,8 +115,8 @@ func (m *MemoryApprovals) CountPending(_ context.Context, now time.Time) (pendin
 	return pending, nil
 }
 
-// DecideApproval enters a decision. The error is a [v1.NotFoundError], or a [v1.ApprovalError] for a
-// call that is no longer pending.
+// DecideApproval records a decision. The error is a [v1.NotFoundError], or a [v1.ApprovalError] for a call that is no
+// longer pending.
 func (m *MemoryApprovals) DecideApproval(_ context.Context, id string, d v1.Decision, now time.Time) (v1.PendingCall, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,8 +136,8 @@ func (m *MemoryApprovals) DecideApproval(_ context.Context, id string, d v1.Deci
 	return decided, nil
 }
 
-// AwaitApproval returns the call of an ID once it is no longer pending, or when ctx ends. The error is a
-// [v1.NotFoundError], or that of ctx.
+// AwaitApproval waits until the call with an ID is no longer pending and returns it. The error is a [v1.NotFoundError],
+// or the error of ctx.
 func (m *MemoryApprovals) AwaitApproval(ctx context.Context, id string) (v1.PendingCall, error) {
 	for {
 		m.mu.Lock()

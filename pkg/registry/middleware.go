@@ -10,25 +10,23 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Handler carries out one call; see [Registry.Execute] for what it returns.
+// Handler executes one call; see [Registry.Execute] for what it returns.
 type Handler func(ctx context.Context, call v1.Call) (v1.Result, error)
 
-// Middleware goes around every call: those of [Registry.Execute] and
-// [Registry.ExecuteAll], so those of the command line, of MCP clients, of scenarios and of
-// a model's loop. It is outside of the whole pipeline: next looks the tool up, checks the
-// arguments, asks the policies, writes the audit and executes. What next returns was
-// validated and redacted, and is in the audit.
+// Middleware wraps every call of [Registry.Execute] and [Registry.ExecuteAll], and so those of the command line, MCP
+// clients, scenarios and the agent loop. It is outside of the whole pipeline: next looks the tool up, checks the
+// arguments, evaluates the policies, writes the audit log and executes. The result of next is validated, redacted and
+// audited.
 //
-// A middleware may change the call and the result, make the call again, or answer
-// without next: nothing of the pipeline happens then, so there is no policy, no audit
-// line, no metric and no span. An error that is none of the typed errors of api/v1 becomes
-// a [v1.ExecutionError] with its text. A panic fails the call.
+// A middleware may change the call and the result, repeat the call, or answer without next. In the last case the
+// pipeline does not run, so there is no policy decision, audit record, metric or span. An error that is not one of the
+// typed errors of api/v1 becomes a [v1.ExecutionError] with its text. A panic fails the call.
 //
-// In [Registry.ExecuteAll] the calls go through the middleware at once, and next waits
-// until the policies have decided on the calls before it.
+// In [Registry.ExecuteAll] the calls go through the middleware in parallel, and next waits until the policies have
+// decided on the preceding calls.
 type Middleware func(next Handler) Handler
 
-// around returns the middleware of the registry around h.
+// around wraps h in the middleware of the registry.
 func (r *Registry) around(h Handler) Handler {
 	all := r.opts.Middleware
 	if len(all) == 0 {
@@ -48,7 +46,7 @@ func (r *Registry) around(h Handler) Handler {
 	}
 }
 
-// complete fills what a middleware left out of its own answer.
+// complete fills the missing fields of a middleware's own answer.
 func complete(ctx context.Context, in v1.Call, res v1.Result, err error) (v1.Result, error) {
 	res.Tool = cmp.Or(res.Tool, in.Tool)
 	res.Namespace = cmp.Or(res.Namespace, in.Namespace)
@@ -64,7 +62,7 @@ func complete(ctx context.Context, in v1.Call, res v1.Result, err error) (v1.Res
 	return res, err
 }
 
-// typed makes an error of somebody's code one of api/v1.
+// typed converts the error of a middleware to a typed error of api/v1.
 func typed(ctx context.Context, tool string, err error) error {
 	if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err

@@ -16,8 +16,8 @@ import (
 	"toolctl.dev/toolctl/internal/tracing"
 )
 
-// observer makes a span of each call and counts calls; nil does neither. Nothing of
-// arguments and results gets into it, which is why errors are told by their type.
+// observer creates a span for each call and counts calls; a nil observer does nothing. It records no part of arguments
+// and results, and therefore only the types of errors.
 type observer struct {
 	tracer   trace.Tracer
 	duration metric.Float64Histogram
@@ -28,10 +28,10 @@ type observer struct {
 	waiting  metric.Int64UpDownCounter
 }
 
-// scope names the instrumentation, as OpenTelemetry calls it.
+// scope is the OpenTelemetry instrumentation scope.
 const scope = "toolctl.dev/toolctl/pkg/registry"
 
-// Keys of ours, beside those of the semantic conventions for generative AI 1.41.
+// Attribute keys of toolctl, in addition to those of the semantic conventions for generative AI 1.41.
 const (
 	keyNamespace = attribute.Key("toolctl.namespace")
 	keyExecutor  = attribute.Key("toolctl.executor")
@@ -42,8 +42,7 @@ const (
 	keyRule      = attribute.Key("toolctl.policy.rule")
 )
 
-// errorReported is the error.type of a tool that reported failure, as the MCP
-// conventions have it.
+// errorReported is the error.type of a tool that reported failure, as in the MCP conventions.
 const errorReported = "tool_error"
 
 func newObserver(t trace.TracerProvider, m metric.MeterProvider) (*observer, error) {
@@ -53,7 +52,7 @@ func newObserver(t trace.TracerProvider, m metric.MeterProvider) (*observer, err
 	}
 	o := &observer{tracer: tracer}
 	var errs [6]error
-	// The bounds are those of the MCP conventions, and finer ones for mocks and Go functions.
+	// The bounds are those of the MCP conventions, with finer ones for mocks and Go functions.
 	o.duration, errs[0] = meter.Float64Histogram("toolctl.call.duration", metric.WithUnit("s"), metric.WithDescription("Duration of calls, from the lookup to the audit."),
 		metric.WithExplicitBucketBoundaries(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
 	o.running, errs[1] = meter.Int64UpDownCounter("toolctl.calls.active", metric.WithUnit("{call}"), metric.WithDescription("Calls that are under way."))
@@ -69,27 +68,27 @@ func newObserver(t trace.TracerProvider, m metric.MeterProvider) (*observer, err
 	return o, errors.Join(errs[:]...)
 }
 
-// begin starts the span of a call, which the context that it returns carries.
+// begin starts the span of a call and returns a context with it.
 func (o *observer) begin(ctx context.Context, c *call) context.Context {
 	if o == nil {
 		return ctx
 	}
 	if c.ID == "" {
-		c.ID = rand.Text() // the audit has the same
+		c.ID = rand.Text() // the audit log uses the same ID
 	}
 	o.running.Add(ctx, 1)
 	ctx, _ = o.tracer.Start(ctx, "execute_tool", trace.WithAttributes(semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolCallID(c.ID)))
 	return ctx
 }
 
-// lineMissing counts a line of the audit that could not be written.
+// lineMissing counts an audit record that could not be written.
 func (o *observer) lineMissing() {
 	if o != nil {
 		o.missing.Add(context.Background(), 1)
 	}
 }
 
-// lineLate counts the outcome of a call that waits, or was written after it did.
+// lineLate counts the outcome of a call that is waiting, or that was written late.
 func (o *observer) lineLate(written bool) {
 	switch {
 	case o == nil:
@@ -101,7 +100,7 @@ func (o *observer) lineLate(written bool) {
 	}
 }
 
-// end ends the span of a call that is finished.
+// end ends the span of a finished call.
 func (o *observer) end(ctx context.Context, c *call) {
 	if o == nil {
 		return
@@ -116,7 +115,7 @@ func (o *observer) end(ctx context.Context, c *call) {
 	if failure != "" {
 		attrs = append(attrs, semconv.ErrorTypeKey.String(failure))
 	}
-	// A name that no manifest has is the caller's: it must not become a time series.
+	// A name without a manifest comes from the caller and must not become a time series.
 	if c.tool != nil {
 		attrs = append(attrs, semconv.GenAIToolName(c.tool.spec.Metadata.Name), keyNamespace.String(c.tool.spec.Namespace()))
 	}
@@ -149,7 +148,7 @@ func (o *observer) end(ctx context.Context, c *call) {
 	}
 }
 
-// Phases of a call, as its spans have them.
+// Phases of a call, as named in its spans.
 const (
 	phaseArguments = "validate arguments"
 	phasePolicy    = "policy"
@@ -159,7 +158,7 @@ const (
 	phaseAudit     = "audit"
 )
 
-// enter starts the span of a phase; it is nil when nobody looks.
+// enter starts the span of a phase. The span is nil without tracing.
 func (o *observer) enter(ctx context.Context, phase string) (context.Context, trace.Span) {
 	if o == nil || !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, nil
@@ -179,7 +178,7 @@ func leave(span trace.Span, err error) {
 	span.End()
 }
 
-// errorType is one of the few types of an error that [v1.ResultError] has; empty for nil.
+// errorType returns the error type that [v1.ResultError] has; empty for nil.
 func errorType(err error) string {
 	if err == nil {
 		return ""

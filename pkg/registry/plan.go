@@ -10,30 +10,29 @@ import (
 	"toolctl.dev/toolctl/pkg/policy"
 )
 
-// Planner is an [Executor] that can say what it would do.
+// Planner is an [Executor] that can describe what it would do.
 type Planner interface {
-	// Plan returns what Execute would send, with secrets masked, as a value that
-	// marshals to JSON. It reaches nothing.
+	// Plan returns the request that Execute would send, with secrets masked, as a value that marshals to JSON. It makes
+	// no connection.
 	Plan(ctx context.Context, t *v1.Tool, args json.RawMessage) (any, error)
 }
 
-// Plan is what a call would do, had it been made.
+// Plan describes what a call would do.
 type Plan struct {
 	Tool      string `json:"tool"`
 	Namespace string `json:"namespace"`
-	// Executor is the name of the executor that would carry it out.
+	// Executor is the name of the executor that would execute the call.
 	Executor string `json:"executor"`
-	// Args are the arguments as they would be executed, redacted.
+	// Args are the arguments that would be executed, redacted.
 	Args json.RawMessage `json:"args"`
-	// Policy is what the policies would decide; nil when none matches.
+	// Policy is the policy decision; nil if no policy matches.
 	Policy *v1.PolicyDecision `json:"policy,omitempty"`
-	// Request is what the executor would send; nil when it sends nothing.
+	// Request is the request that the executor would send; nil if it sends none.
 	Request any `json:"request,omitempty"`
 }
 
-// Plan takes a call through the pipeline of [Registry.Execute] as far as the executor,
-// which it asks for its plan. It counts nothing and calls nothing. The error is
-// the one that Execute would give.
+// Plan takes a call through the pipeline of [Registry.Execute] up to the executor, and returns the plan of the
+// executor. It counts and calls nothing. It returns the same errors as Execute.
 func (r *Registry) Plan(ctx context.Context, in v1.Call) (Plan, error) {
 	c, ex, err := r.explain(ctx, in, true)
 	if err != nil {
@@ -55,7 +54,7 @@ func (r *Registry) Plan(ctx context.Context, in v1.Call) (Plan, error) {
 	return p, nil
 }
 
-// refusal is the error of a call that an explanation says is refused.
+// refusal returns the error of a call that an explanation refuses.
 func refusal(ex *policy.Explanation) error {
 	e := &v1.PolicyError{Tool: ex.Tool, Policy: ex.Policy, Rule: ex.Rule}
 	for _, v := range ex.Verdicts {
@@ -70,10 +69,9 @@ func refusal(ex *policy.Explanation) error {
 	return e
 }
 
-// ExplainPolicy says what every rule of every policy makes of a call, and what
-// the counters are before and after it, without calling. Arguments that are
-// given and wrong are an error, as policies are asked only after they were
-// checked; a call without arguments is not held to the schema.
+// ExplainPolicy returns what every rule of every policy decides on a call, and the counters before and after it,
+// without making the call. Invalid arguments are an error, because policies are evaluated after validation; a call
+// without arguments is not validated.
 func (r *Registry) ExplainPolicy(ctx context.Context, in v1.Call) (policy.Explanation, error) {
 	c, ex, err := r.explain(ctx, in, in.Args != nil)
 	if err != nil {

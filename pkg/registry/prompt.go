@@ -7,10 +7,9 @@ import (
 	"toolctl.dev/toolctl/pkg/policy"
 )
 
-// AdmitPrompt asks the policies about a call of a prompt as if it were a tool: a model
-// that runs one prompt may call another. The run of that prompt is the caller's
-// business; when it never begins, the admission is to be released. The error is a
-// [v1.PolicyError], a [v1.NotFoundError], or says that the counters failed.
+// AdmitPrompt evaluates the policies for a call of a prompt as if it were a tool, because a model that runs one prompt
+// may call another. The caller runs the prompt, and must release the admission if the run never begins. The error is a
+// [v1.PolicyError], a [v1.NotFoundError], or a failure of the counters.
 func (r *Registry) AdmitPrompt(ctx context.Context, call v1.Call) (policy.Admission, error) {
 	it, err := r.Get(v1.KindPrompt, call.Namespace, call.Tool)
 	if err != nil {
@@ -28,15 +27,15 @@ func (r *Registry) AdmitPrompt(ctx context.Context, call v1.Call) (policy.Admiss
 	return a, a.Approval.Refusal("a prompt that is called as a tool cannot wait for approval: name the tools that it calls in the rule instead")
 }
 
-// promptSubject is a prompt as the policies see it when it is called.
+// promptSubject returns a prompt as a subject of policies.
 func promptSubject(h *v1.Header) policy.Subject {
 	return policy.Subject{Namespace: h.Namespace(), Name: h.Metadata.Name, Labels: h.Metadata.Labels}
 }
 
 type parallelKey struct{}
 
-// WithParallel returns a context in which [Registry.ExecuteAll] runs at most n calls at
-// once, when Options.Parallel does not say fewer. n is at least 1.
+// WithParallel returns a context in which [Registry.ExecuteAll] runs at most n calls in parallel, or Options.Parallel
+// if that is lower. n is at least 1.
 func WithParallel(ctx context.Context, n int) context.Context {
 	return context.WithValue(ctx, parallelKey{}, max(n, 1))
 }

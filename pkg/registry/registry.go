@@ -20,41 +20,37 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Options configure a Registry; the zero value works for a registry of mocks
-// that has no executor, which is to say it can list and not call.
+// Options configure a Registry. The zero value has no executor: the registry can list tools but not call them.
 type Options struct {
-	// Executors carry out the calls, one for each name. A manifest chooses one by spec.mode;
-	// see [Extender] for those that have a block of their own.
+	// Executors execute the calls, one for each name. A manifest chooses one by spec.mode; see [Extender] for executors
+	// with a block of their own.
 	Executors []Executor
-	// Rules are rules of policies that are written in Go, in the order in which they are asked.
+	// Rules are policy rules written in Go, in the order of evaluation.
 	Rules []policy.Rule
-	// Middleware goes around every call, the first outermost. Default: none.
+	// Middleware wraps every call; the first is the outermost. Default: no middleware.
 	Middleware []Middleware
 	// Counters keep the counts of policies. Default: in memory, for the life of the registry.
 	Counters policy.Counters
-	// Approvals keep the calls that wait for approval. Default: in memory, for the life of the
-	// registry.
+	// Approvals keep the calls that wait for approval. Default: in memory, for the life of the registry.
 	Approvals Approvals
-	// Audit takes the lines of each call. Default: none.
+	// Audit receives the audit records of each call. Default: no audit log.
 	Audit Auditor
-	// AuditBestEffort lets calls go on whose line of intent cannot be written. Default: they
-	// are refused.
+	// AuditBestEffort lets calls continue when their record of intent cannot be written. Default: they are refused.
 	AuditBestEffort bool
-	// Attachments hold what calls name by reference. Default: a reference is a text like any other.
+	// Attachments hold the values that calls pass by reference. Default: a reference is an ordinary text.
 	Attachments *Attachments
-	// OnCall is told of each call that is over, by the goroutine of the call: it must not wait.
-	// Default: nobody is.
+	// OnCall is called with each finished call, by the goroutine of the call: it must not block. Default: nil.
 	OnCall func(CallEvent)
-	// OnPending is told of each call that begins to wait for approval, and must not wait
-	// either. Default: nobody is.
+	// OnPending is called with each call that starts to wait for approval. It must not block. Default: nil.
 	OnPending func(v1.PendingCall)
-	// Logger takes warnings, such as the violations of a tool whose validation is "warn". Default: none.
+	// Logger receives warnings, such as the violations of a tool whose validation is "warn". Default: nothing is
+	// logged.
 	Logger *slog.Logger
-	// TracerProvider makes a span of each call, with its phases as children. Default: none.
+	// TracerProvider creates a span for each call, with its phases as children. Default: no spans.
 	TracerProvider trace.TracerProvider
-	// MeterProvider counts and times calls. Default: nothing is counted.
+	// MeterProvider counts and times calls. Default: no metrics.
 	MeterProvider metric.MeterProvider
-	// Parallel is the most calls that ExecuteAll runs at once. Default: 16.
+	// Parallel is the maximum number of calls that ExecuteAll runs in parallel. Default: 16.
 	Parallel int
 	// Now is the clock of policies and the audit. Default: time.Now.
 	Now func() time.Time
@@ -62,8 +58,7 @@ type Options struct {
 
 const defaultParallel = 16
 
-// Registry is the compiled set of manifests. All methods may be called by many
-// goroutines at once.
+// Registry is the compiled set of manifests. All methods are safe for concurrent use.
 type Registry struct {
 	// Fixed after New.
 	opts      Options
@@ -71,7 +66,7 @@ type Registry struct {
 	audit     auditor
 	executors map[string]Executor
 	schemas   *validate.Cache
-	// extensions are what executors and rules add to manifests.
+	// extensions are the extensions of manifests by executors and rules.
 	extensions []extension
 	handler    Handler // Execute, with the middleware
 
@@ -79,8 +74,8 @@ type Registry struct {
 	mu   sync.Mutex // held while the next snapshot is built
 }
 
-// New compiles objects into a Registry. A broken object does not fail it: see
-// [Registry.List]. An error says that the options contradict each other.
+// New compiles objects into a Registry. A broken object is not an error: see [Registry.List]. New returns an error if
+// the options contradict each other.
 func New(objects []v1.Object, o Options) (*Registry, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -118,8 +113,8 @@ func New(objects []v1.Object, o Options) (*Registry, error) {
 	return r, nil
 }
 
-// Register adds objects. It changes nothing and returns an error when an object
-// has the kind, namespace and name of one that is there.
+// Register adds objects. It changes nothing and returns an error if an object with the same kind, namespace and name
+// exists.
 func (r *Registry) Register(objects ...v1.Object) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,8 +136,8 @@ func (r *Registry) Register(objects ...v1.Object) error {
 	return nil
 }
 
-// Unregister removes the objects that keys name. It changes nothing and returns
-// a [v1.NotFoundError] when one is not there.
+// Unregister removes the objects with the given keys. It changes nothing and returns a [v1.NotFoundError] if one does
+// not exist.
 func (r *Registry) Unregister(keys ...v1.Key) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,15 +154,15 @@ func (r *Registry) Unregister(keys ...v1.Key) error {
 	return nil
 }
 
-// Replace swaps the whole set. Calls that are under way end with the set they began with.
-// What was discovered of servers that are in the new set too is kept.
+// Replace swaps the whole set. Running calls finish with the old set. Discovered tools are kept for servers that are
+// also in the new set.
 func (r *Registry) Replace(objects []v1.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.swap(func(c *contents) { c.given = objects })
 }
 
-// swap builds the next snapshot of other contents, under mu.
+// swap builds the next snapshot from changed contents, under mu.
 func (r *Registry) swap(change func(*contents)) {
 	old := r.snap.Load()
 	next := old.contents
@@ -175,7 +170,7 @@ func (r *Registry) swap(change func(*contents)) {
 	r.snap.Store(r.build(next, old))
 }
 
-// Close ends what the executors hold, such as connections and child processes.
+// Close closes the executors, and with them connections and child processes.
 func (r *Registry) Close() error {
 	var errs []error
 	if n, _ := r.LateAudit(); n > 0 {
@@ -191,11 +186,11 @@ func (r *Registry) Close() error {
 	return errors.Join(errs...)
 }
 
-// allViolations returns what the reader found and what the object itself finds.
+// allViolations returns the violations that the reader found and those that Validate finds.
 func allViolations(o v1.Object) []v1.Violation {
 	h := o.Head()
 	if h.Broken() {
-		return h.Violations // Validate was asked by the reader
+		return h.Violations // the reader has called Validate
 	}
 	if h.Source.IsZero() {
 		return append(slices.Clip(h.Violations), o.Validate()...)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Selector chooses objects by their labels, as Kubernetes does
+// Selector selects objects by their labels, as Kubernetes does
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels).
 type Selector []requirement
 
@@ -23,9 +23,8 @@ var (
 	keyTerm   = regexp.MustCompile(`^(!?)\s*([^\s=!(),]+)$`)
 )
 
-// ParseSelector reads a selector: terms joined by commas, each one of key=value,
-// key==value, key!=value, key in (a,b), key notin (a,b), key, !key. The empty
-// text selects everything.
+// ParseSelector parses a selector: terms joined by commas, each in the form key=value, key==value, key!=value, key in
+// (a,b), key notin (a,b), key or !key. The empty text selects everything.
 func ParseSelector(text string) (Selector, error) {
 	var s Selector
 	for _, term := range splitTerms(text) {
@@ -58,7 +57,7 @@ func ParseSelector(text string) (Selector, error) {
 	return s, nil
 }
 
-// splitTerms splits at the commas that are outside parentheses.
+// splitTerms splits a text at the commas outside parentheses.
 func splitTerms(text string) []string {
 	var terms []string
 	depth, start := 0, 0
@@ -79,7 +78,7 @@ func splitTerms(text string) []string {
 	return terms
 }
 
-// Matches reports whether labels meet every term. A missing label meets != and notin.
+// Matches reports whether labels match every term. A missing label matches != and notin.
 func (s Selector) Matches(labels map[string]string) bool {
 	for _, r := range s {
 		v, has := labels[r.key]

@@ -8,29 +8,28 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// CallSession describes the call that a tool written in Go serves.
+// CallSession describes the call that a tool made in Go executes.
 type CallSession struct {
-	// ID is the session that the call belongs to, v1.Call.Session; empty for a call
-	// that is a session of its own.
+	// ID is the session of the call, v1.Call.Session; empty for a call without a session.
 	ID string
-	// CallID names the call in the audit and in logs.
+	// CallID is the ID of the call in the audit log and in logs.
 	CallID string
 	// Turn is the turn within the session.
 	Turn string
 	// Principal is the caller; empty on a command line.
 	Principal string
-	// Client is the calling program.
+	// Client is the program that makes the call.
 	Client Client
-	// Logger writes to the registry's log, with the names of the call.
+	// Logger writes to the registry's log and adds the IDs of the call.
 	Logger *slog.Logger
 
 	attachments *Attachments
 }
 
-// Attachment returns what a reference of an argument names, such as "attachment:1".
+// Attachment returns the attachment for a reference in an argument, such as "attachment:1".
 func (s CallSession) Attachment(ref string) (v1.Part, bool) { return s.attachments.Get(s.ID, ref) }
 
-// Attach holds a part for later calls of the session, and returns its reference.
+// Attach stores a part for later calls of the session and returns its reference.
 func (s CallSession) Attach(p v1.Part) (string, error) {
 	if s.attachments == nil {
 		return "", errors.New("attachments are off: set registry.Options.Attachments")
@@ -38,19 +37,19 @@ func (s CallSession) Attach(p v1.Part) (string, error) {
 	return s.attachments.Put(s.ID, p)
 }
 
-// Client is the program that makes calls, as it says of itself.
+// Client is the program that makes calls, as it describes itself.
 type Client struct {
-	// Name and Version are the program's.
+	// Name and Version identify the program.
 	Name, Version string
-	// Metadata are what the client sent beside the arguments, such as _meta of MCP.
+	// Metadata are the data that the client sent in addition to the arguments, such as _meta of MCP.
 	Metadata map[string]any
-	// Progress takes reports on the call: how far it is, of how much (0 when that is not
-	// known), and a sentence. Nil when nobody asked.
+	// Progress receives progress reports: the work done, the total (0 if unknown) and a message. It is nil if the
+	// client did not request progress.
 	Progress func(done, total float64, message string)
 }
 
-// Progress reports how far the call is; total is 0 when it is not known. It does nothing
-// when nobody asked.
+// Progress reports the progress of the call; total is 0 if it is unknown. It does nothing if the client did not request
+// progress.
 func (s CallSession) Progress(done, total float64, message string) {
 	if s.Client.Progress != nil {
 		s.Client.Progress(done, total, message)
@@ -62,13 +61,13 @@ type (
 	sessionKey struct{}
 )
 
-// WithClient says which program makes the calls that are made with the context.
+// WithClient returns a context whose calls come from the client c.
 func WithClient(ctx context.Context, c Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
-// Session returns the session of the call that a tool made in Go serves. Outside such a
-// call it has a Logger that writes nothing, and nothing else.
+// Session returns the session of the call that a tool made in Go executes. Outside of such a call it returns an empty
+// session with a Logger that discards everything.
 func Session(ctx context.Context) CallSession {
 	s, ok := ctx.Value(sessionKey{}).(CallSession)
 	if !ok {

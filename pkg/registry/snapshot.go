@@ -13,58 +13,58 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// snapshot is one whole set of objects. Nothing in it changes after build,
-// except that a tool remembers what a check found.
+// snapshot is one whole set of objects. It does not change after build, except that entries cache the results of
+// checks.
 type snapshot struct {
 	contents
-	objects []v1.Object // those that are given, each key once, with the Tool of each GoTool in its place
+	objects []v1.Object // the given objects, each key once, with the Tool of each GoTool in its place
 	byKey   map[v1.Key]*entry
 	entries []*entry // one for each of objects
 	names   map[string][]*tool
-	tools   map[string]int    // how many each namespace has
+	tools   map[string]int    // number of tools by namespace
 	rules   map[string]*rules // by namespace
 }
 
-// contents is what a snapshot is built of.
+// contents are the inputs of a snapshot.
 type contents struct {
 	given []v1.Object // in the order of compareObjects, once there is a snapshot
 	// discovered is what servers offer; see discovered.go.
 	discovered map[v1.Key]*Discovery
-	// descriptions stand in for those of tools.
+	// descriptions replace the descriptions of tools.
 	descriptions map[v1.Key]string
 }
 
-// entry is one object and whether it can be used.
+// entry is one object with its state.
 type entry struct {
 	origin
 	object v1.Object
 	tool   *tool    // nil for other kinds
-	own    Executor // of a tool that is made in Go; nil for what a manifest declares
-	// servers knows the variables of an MCPServer; nil for other kinds, or when nobody does.
+	own    Executor // of a tool that is made in Go; nil for declared tools
+	// servers checks the variables of an MCPServer; nil for other kinds, or without such an executor.
 	servers Environment
-	// violations is why the object is not ready, as New found it.
+	// violations are the reasons found by New why the object is not ready.
 	violations []v1.Violation
-	// closed names the broken policy that might have refused the calls of a tool.
+	// closed is the violation of the broken policy that might have refused the calls of a tool.
 	closed *v1.Violation
-	// checked is what a later Check found.
+	// checked are the violations that a later Check found.
 	checked atomic.Pointer[[]v1.Violation]
 	// unready makes the object not ready without refusing calls; refused refuses them.
 	unready, refused error
 }
 
-// origin is everything that an entry is made of. An entry of the snapshot before serves on when
-// its origin is the same, so that a change costs what it changes and not what there is.
+// origin holds all inputs of an entry. An entry of the previous snapshot is reused if its origin is equal, so that the
+// cost of an update depends on the number of changed objects only.
 type origin struct {
 	given v1.Object
-	twice v1.Object // another object of the same key; nil when there is none
-	// server is the MCPServer that offers the tool; zero for what a manifest declares.
+	twice v1.Object // another object with the same key; nil if there is none
+	// server is the MCPServer that offers the tool; it is zero for declared objects.
 	server v1.Key
-	// The rest is of tools; an MCPServer has a discovery too.
+	// The other fields apply to tools; an MCPServer has a discovery too.
 	described   bool // in other words than the manifest's
 	description string
 	rules       *rules
-	calls       *v1.MCPServer // nil when the tool calls none, or it is not there
-	bare        bool          // the name of the server's tool reaches this one
+	calls       *v1.MCPServer // nil if the tool calls no server or the server does not exist
+	bare        bool          // the bare name of the server's tool finds this tool
 	discovery   *Discovery
 }
 
@@ -72,7 +72,7 @@ type origin struct {
 type rules struct {
 	policies []*v1.ToolPolicy
 	set      *policy.Set
-	broken   v1.Object // a policy that cannot be read; nil when all can
+	broken   v1.Object // a policy that cannot be read; nil if all can
 }
 
 // tool is a Tool that is ready to be called.
@@ -81,13 +81,13 @@ type tool struct {
 	spec     *v1.Tool
 	chain    *policy.Chain
 	executor Executor
-	redact   []string         // spec.redact and spec.http.redact
+	redact   []string         // from spec.redact and spec.http.redact
 	in, out  *validate.Schema // out is nil when every result is accepted
 
 	static atomic.Pointer[staticCheck] // nil until a static mock result was checked
 }
 
-// build makes the snapshot of contents. It takes over what it can of the one before it.
+// build builds the snapshot for contents. It reuses unchanged entries and rules of the old snapshot.
 func (r *Registry) build(c contents, old *snapshot) *snapshot {
 	s := &snapshot{
 		contents: contents{slices.Clone(c.given), map[v1.Key]*Discovery{}, c.descriptions},
@@ -95,7 +95,7 @@ func (r *Registry) build(c contents, old *snapshot) *snapshot {
 		entries:  make([]*entry, 0, len(c.given)),
 		names:    make(map[string][]*tool, len(c.given)),
 		tools:    map[string]int{},
-		rules:    map[string]*rules{"": {}}, // of the namespaces without policies
+		rules:    map[string]*rules{"": {}}, // for the namespaces without policies
 	}
 	b := &builder{Registry: r, snapshot: s, old: old, twice: map[v1.Key]v1.Object{}, servers: map[v1.Key]*v1.MCPServer{}}
 	if !slices.IsSortedFunc(s.given, compareObjects) {
@@ -138,15 +138,15 @@ func (r *Registry) build(c contents, old *snapshot) *snapshot {
 	return s
 }
 
-// builder builds a snapshot beside the one before it.
+// builder builds a snapshot next to the old one.
 type builder struct {
 	*Registry
 	*snapshot
 	old     *snapshot
-	twice   map[v1.Key]v1.Object // the second object of a key
+	twice   map[v1.Key]v1.Object // the second object with the same key
 	servers map[v1.Key]*v1.MCPServer
-	bare    bareNames // nil until a tool is asked for that calls a server
-	made    []*entry  // that are to be prepared
+	bare    bareNames // nil until the first tool that calls a server
+	made    []*entry  // new entries to prepare
 }
 
 // govern adds a policy to the rules of its namespace.
@@ -162,12 +162,12 @@ func (b *builder) govern(p *v1.ToolPolicy) {
 		return
 	}
 	of.broken = p
-	if key.Name == "" { // not even its namespace could be read
+	if key.Name == "" { // even its namespace could not be read
 		b.rules[""].broken = p
 	}
 }
 
-// compileRules compiles the rules of each namespace, but for those that are as they were.
+// compileRules compiles the rules of each namespace whose policies changed.
 func (b *builder) compileRules() {
 	for namespace, of := range b.rules {
 		if of.broken == nil {
@@ -189,7 +189,7 @@ func (s *snapshot) of(namespace string) *rules {
 	return s.rules[""]
 }
 
-// faults are the violations that an object has by itself.
+// faults returns the violations that an object has by itself.
 func (r *Registry) faults(o v1.Object) []v1.Violation {
 	all := allViolations(o)
 	if !hasError(all) {
@@ -198,8 +198,8 @@ func (r *Registry) faults(o v1.Object) []v1.Violation {
 	return all
 }
 
-// entry returns the entry of an object, whose Tool is that of a [GoTool]: the one that there was, or
-// one that is made. The server is the one that offers the object.
+// entry returns the entry of an object: the old one if its origin is equal, else a new one. For a [GoTool], object is
+// its Tool. The server is the MCPServer that offers the object.
 func (b *builder) entry(given, object v1.Object, server v1.Key) *entry {
 	key := object.Head().Key()
 	from := origin{given: given, server: server}
@@ -232,7 +232,7 @@ func (b *builder) entry(given, object v1.Object, server v1.Key) *entry {
 	return e
 }
 
-// prepare readies an entry by its origin. It compiles no schema: that happens on first use.
+// prepare fills an entry from its origin. It compiles no schema: that happens on first use.
 func (r *Registry) prepare(e *entry) {
 	if g, ok := e.given.(*GoTool); ok {
 		e.own = g.executor
@@ -308,8 +308,8 @@ func (r *Registry) prepareTool(e *entry, t *v1.Tool) *tool {
 // goTool reports whether the tool is made in Go.
 func (t *tool) goTool() bool { return t.own != nil }
 
-// index enters every name by which a tool can be found, besides its key. The
-// names of one rank are kept apart by a prefix that no name can have.
+// index adds every name by which a tool can be found, in addition to its key. A prefix that no name can have separates
+// the names of different ranks.
 func (s *snapshot) index(t *tool) {
 	name := t.spec.Metadata.Name
 	s.tools[t.spec.Namespace()]++
@@ -322,7 +322,7 @@ func (s *snapshot) index(t *tool) {
 	}
 }
 
-// Ranks of a name, in the order in which a lookup asks them.
+// Ranks of a name, in the order of lookup.
 const (
 	rankWire   = "\x01"
 	rankDotted = "\x02"
@@ -346,7 +346,7 @@ func place(o v1.Object) string {
 	return o.Head().Key().String()
 }
 
-// reasons returns why the object is not ready; nil when it is.
+// reasons returns why the object is not ready; nil if it is ready.
 func (e *entry) reasons() []v1.Violation {
 	var bad []v1.Violation
 	for _, f := range e.violations {

@@ -5,7 +5,7 @@ import (
 	"toolctl.dev/toolctl/pkg/policy"
 )
 
-// subject is a tool as the policies see it.
+// subject returns a tool as a subject of policies.
 func (o *origin) subject(t *v1.Tool) policy.Subject {
 	sub := policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels, Discovered: o.server != (v1.Key{}), Bare: o.bare}
 	sub.Server, sub.Remote = Binding(t)
@@ -15,8 +15,8 @@ func (o *origin) subject(t *v1.Tool) policy.Subject {
 	return sub
 }
 
-// Binding returns the MCPServer that a tool calls, and its tool; empty for one that calls
-// none.
+// Binding returns the MCPServer that a tool calls and the name of the tool there. Both are empty for a tool that calls
+// no server.
 func Binding(t *v1.Tool) (server, remote string) {
 	if !callsServer(t) {
 		return "", ""
@@ -26,8 +26,8 @@ func Binding(t *v1.Tool) (server, remote string) {
 
 func callsServer(t *v1.Tool) bool { return t.Spec.MCP != nil && t.Mode() == v1.ModeMCP }
 
-// bareNames says whose tool a name without its server stands for, by namespace and name:
-// a server, or ambiguous when several things have the name.
+// bareNames maps a namespace and a tool name without its server to the server that the name stands for, or to ambiguous
+// if the name has several meanings.
 type bareNames map[[2]string]string
 
 const ambiguous = "\x00"

@@ -9,8 +9,8 @@ import (
 	"toolctl.dev/toolctl/internal/callctx"
 )
 
-// weighResult takes of the memory budget what it costs to check a result and to hand it on.
-// The call was made, so it waits as long as the call might have taken.
+// weighResult reserves the memory to check a result and to return it. The call has been executed, so the reservation
+// waits up to the timeout of the call.
 func weighResult(ctx context.Context, t *tool, limit time.Duration, res *v1.Result) error {
 	if !budget.Bounds(ctx) {
 		return nil
