@@ -291,43 +291,42 @@ func TestTrackedFilesAreSmall(t *testing.T) {
 
 // budgets are the most lines of code that each package may have with the packages below it: without tests, comments and
 // blank lines. Each number is a ceiling, what the package had when it was last set, rounded up to the next 50. A commit
-// that needs more raises the number and says why; one that deletes much lowers it. The main module's is the sum. Commands
-// are still moving to pkg/action: that one and cmd/toolctl have 300 and 150 lines more.
+// that needs more raises the number and says why; one that deletes much lowers it.
 var budgets = map[string]int{
-	".": 104850, // the main module
+	".": 98000, // the main module
 
-	"api/v1":        2700,
-	"cmd/toolctl":   9950,
-	"internal":      10050,
+	"api/v1":        2650,
+	"cmd/toolctl":   8050,
+	"internal":      9500,
 	"manifests":     50,
-	"pkg/action":    7350,
+	"pkg/action":    7300,
 	"pkg/admission": 1050,
-	"pkg/agent":     5700,
+	"pkg/agent":     5300,
 	"pkg/authoring": 450,
-	"pkg/console":   5350,
-	"pkg/diff":      4200,
-	"pkg/executors": 3800,
+	"pkg/console":   5050,
+	"pkg/diff":      3900,
+	"pkg/executors": 3550,
 	"pkg/gateway":   3350,
 	"pkg/lint":      800,
-	"pkg/lock":      750,
-	"pkg/manifest":  3700,
-	"pkg/mcp":       12000,
-	"pkg/openapi":   4200,
+	"pkg/lock":      700,
+	"pkg/manifest":  3600,
+	"pkg/mcp":       11300,
+	"pkg/openapi":   4000,
 	"pkg/overlay":   1600,
 	"pkg/permit":    200,
 	"pkg/plan":      450,
-	"pkg/policy":    2000,
-	"pkg/prompt":    950,
-	"pkg/registry":  3550,
+	"pkg/policy":    1900,
+	"pkg/prompt":    750,
+	"pkg/registry":  3400,
 	"pkg/replica":   900,
 	"pkg/resources": 100,
 	"pkg/rollout":   200,
-	"pkg/scenario":  6000,
+	"pkg/scenario":  5550,
 	"pkg/schema":    450,
 	"pkg/source":    2150,
-	"pkg/store":     7550,
+	"pkg/store":     6050,
 	"pkg/telemetry": 450,
-	"pkg/validate":  4150,
+	"pkg/validate":  3500,
 	"schemas":       600,
 }
 
