@@ -19,17 +19,17 @@ import (
 
 var rawMessage = reflect.TypeFor[json.RawMessage]()
 
-// A field is one member of a struct as JSON knows it.
+// A field is one JSON member of a struct.
 type field struct {
 	index []int
 	typ   reflect.Type
-	// keepEmpty tells an empty list from an absent one (json omitzero).
+	// keepEmpty distinguishes an empty list from an absent one (json omitzero).
 	keepEmpty bool
-	// single takes one value for a list of one.
+	// single accepts a single value in place of a list.
 	single bool
-	// null is a value of its own, and not an absent one.
+	// null makes null a value, distinct from an absent field.
 	null bool
-	// path is set for a path, or a list of paths, that may not leave the folder.
+	// path marks a path, or a list of paths, that must stay inside the folder.
 	path bool
 }
 
@@ -63,7 +63,7 @@ func hasRule(f reflect.StructField, rule string) bool {
 	return slices.Contains(strings.Split(f.Tag.Get("check"), ","), rule)
 }
 
-// decode puts the value of n into v and reports whether it fitted.
+// decode stores the value of n in v and reports whether the types match.
 func (d *document) decode(n *yaml.Node, v reflect.Value) bool {
 	if !d.spend(n, 1) {
 		return false
@@ -114,7 +114,7 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 		case !ok && d.promptKit && d.isPromptKitExtra(val):
 		case !ok:
 			d.unknown(k, table, d.extensionNames(v.Type()))
-		case val.Kind == yaml.ScalarNode && val.Tag == tagNull && (!f.null || val.Value == ""): // absent
+		case val.Kind == yaml.ScalarNode && val.Tag == tagNull && (!f.null || val.Value == ""): // null means absent
 		default:
 			if val.Kind == yaml.ScalarNode && f.single {
 				val = &yaml.Node{Kind: yaml.SequenceNode, Line: val.Line, Column: val.Column, Content: []*yaml.Node{val}}
@@ -132,7 +132,7 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 	return true
 }
 
-// keepPaths records the paths of a field. They are checked later: they may not leave the folder.
+// keepPaths records the paths in a field. A later check verifies that they stay inside the folder.
 func (d *document) keepPaths(v reflect.Value) {
 	switch value := v.Interface().(type) {
 	case string:
@@ -144,7 +144,7 @@ func (d *document) keepPaths(v reflect.Value) {
 	}
 }
 
-// extensionKinds maps the types to which programs may add fields to their kinds.
+// extensionKinds maps each type to which programs may add fields to its kind.
 var extensionKinds = map[reflect.Type]string{
 	reflect.TypeFor[v1.ToolSpec]():       v1.KindTool,
 	reflect.TypeFor[v1.ToolPolicySpec](): v1.KindToolPolicy,
@@ -161,8 +161,8 @@ func (d *document) extensionNames(t reflect.Type) []string {
 	return names
 }
 
-// extension keeps the value of an extension field of v as it is written, for its schema,
-// and reports whether there is such a field.
+// extension stores the value of an extension field of v as written, for validation by its schema. It
+// reports whether the field exists.
 func (d *document) extension(name string, n *yaml.Node, v reflect.Value) bool {
 	if len(d.extensions) == 0 || !slices.Contains(d.extensionNames(v.Type()), name) {
 		return false
@@ -203,8 +203,8 @@ func (d *document) unknown(k *yaml.Node, table *fieldTable, more []string) {
 	d.error(k, f)
 }
 
-// elsewhere returns the one place of a kind that has a field of this name nearest to its root, "" when
-// there is none or more than one.
+// elsewhere returns the path of the field with this name that is nearest to the root of a kind, or ""
+// if there is no such field or several at the same depth.
 func elsewhere(kind, name string) string {
 	const deepest = 5
 	type parent struct {
@@ -259,7 +259,7 @@ func (d *document) decodeSlice(n *yaml.Node, v reflect.Value) bool {
 		} else {
 			s.Index(kept).SetZero()
 			if !d.promptKit {
-				kept++ // keep the places of what follows
+				kept++ // keep the index of the items that follow
 			}
 		}
 		d.path = d.path[:len(d.path)-1]
@@ -362,8 +362,8 @@ func (d *document) mismatch(n *yaml.Node, want string) bool {
 	return false
 }
 
-// rawJSON returns the value as compact JSON with the keys in the order in which
-// they are written; nil when a bound was reached.
+// rawJSON returns the value as compact JSON with the keys in their written order, or nil if a bound
+// was reached.
 func (d *document) rawJSON(n *yaml.Node) json.RawMessage {
 	d.buf.Reset()
 	d.writeJSON(n, 0)
@@ -374,7 +374,7 @@ func (d *document) rawJSON(n *yaml.Node) json.RawMessage {
 }
 
 func (d *document) writeJSON(n *yaml.Node, depth int) {
-	// Aliases of aliases are deeper than what was written, so depth counts here again.
+	// Expanded aliases can be nested deeper than the written text, so depth is checked here again.
 	if depth > maxDepth {
 		d.overflow(n, fmt.Sprintf("nested deeper than %d levels", maxDepth))
 	}

@@ -12,24 +12,24 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// A document is one object while it is read: its tree, the position of the reader in it, and the violations so far.
+// A document is one object during reading: its tree, the reader's position in the tree, and the violations so far.
 type document struct {
 	file    string
-	origins map[*yaml.Node]string // files of nodes that stand in others
+	origins map[*yaml.Node]string // source files of nodes from other files
 	root    *yaml.Node
 	// promptKit and markdown make unknown fields warnings.
 	promptKit, markdown bool
 
-	extensions []v1.Extension // that spec may have
-	extended   bool           // and has: its fields keep their places
+	extensions []v1.Extension // allowed in spec
+	extended   bool           // spec uses an extension, so Header.Fields is filled
 
-	paths      []namedPath // of files that are not read
+	paths      []namedPath // paths of files that are not read
 	path       []step
 	anchors    map[*yaml.Node]int    // states of anchored nodes; shared by the documents of a file
-	seen       map[string]*yaml.Node // scratch of earlier
-	spent      int                   // nodes that were visited, aliases as often as they are used
-	bytes      int                   // JSON that was written
-	full       bool                  // a bound was reached; nothing more is read
+	seen       map[string]*yaml.Node // scratch of method earlier
+	spent      int                   // visited nodes; an aliased node counts at each use
+	bytes      int                   // size of the JSON written
+	full       bool                  // a bound was reached, so reading stops
 	buf        bytes.Buffer          // scratch of rawJSON
 	violations []v1.Violation
 	// misspelt holds the pointers of misspelt fields, under their correct names.
@@ -39,13 +39,13 @@ type document struct {
 // A namedPath is the value of a field that holds a path.
 type namedPath struct{ pointer, name string }
 
-// A step is one token of a path: a key, or an index when index is not negative.
+// A step is one token of a path: a key, or an index if index is not negative.
 type step struct {
 	key   string
 	index int
 }
 
-// pointer returns the JSON pointer of the position of the reader.
+// pointer returns the JSON pointer of the reader's position.
 func (d *document) pointer() string {
 	var p string
 	for _, s := range d.path {
@@ -55,13 +55,13 @@ func (d *document) pointer() string {
 			p = v1.Pointer(p, s.key)
 		}
 		if len(p) > 256 {
-			return p // of a parent; a longer path helps nobody
+			return p // the pointer of a parent; a longer path would not help
 		}
 	}
 	return p
 }
 
-// violation records a violation of the value at n, which is the position of the reader.
+// violation records a violation of the value at n, the reader's current position.
 func (d *document) violation(n *yaml.Node, f v1.Violation) {
 	if d.muted() {
 		return
@@ -78,7 +78,7 @@ func (d *document) violation(n *yaml.Node, f v1.Violation) {
 	}
 }
 
-// maxViolations bounds what one document may report.
+// maxViolations is the maximum number of violations reported for one document.
 const maxViolations = 1000
 
 // muted reports whether no more violations are recorded.
@@ -89,7 +89,7 @@ func (d *document) error(n *yaml.Node, f v1.Violation) {
 	d.violation(n, f)
 }
 
-// soft records an error, which is a warning in PromptKit's manifests.
+// soft records an error, or a warning in a PromptKit manifest.
 func (d *document) soft(n *yaml.Node, f v1.Violation) {
 	if d.promptKit {
 		f.Severity = v1.SeverityWarning
@@ -104,7 +104,7 @@ func (d *document) overflow(n *yaml.Node, msg string) {
 	}
 }
 
-// spend counts visited nodes and reports whether there may be more.
+// spend counts visited nodes and reports whether the limit still allows more.
 func (d *document) spend(n *yaml.Node, count int) bool {
 	d.spent += count
 	if d.spent > maxNodes {
@@ -121,8 +121,8 @@ func (d *document) source(n *yaml.Node) v1.Source {
 	return v1.Source{File: file, Line: n.Line, Column: n.Column}
 }
 
-// place returns the place of a pointer: a scalar's own place, the key of a mapping
-// or list, or the key of the nearest parent when there is no such value.
+// place returns the source position of a pointer: that of a scalar itself, of the key of a mapping or list, or of
+// the key of the nearest existing parent.
 func (d *document) place(pointer string) v1.Source {
 	n, at := d.root, d.start()
 	if pointer == "" {
@@ -141,8 +141,8 @@ func (d *document) place(pointer string) v1.Source {
 	return at
 }
 
-// child finds a member of a mapping by key or of a list by index. Its place is the
-// key's, or the member's own in a list.
+// child finds a member of a mapping by key or of a list by index. The node key marks its place: the key in a
+// mapping, the item itself in a list.
 func (d *document) child(n *yaml.Node, tok string) (key, value *yaml.Node) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -160,7 +160,7 @@ func (d *document) child(n *yaml.Node, tok string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// start is the place of the document's first key.
+// start returns the place of the document's first key.
 func (d *document) start() v1.Source {
 	if d.root.Kind == yaml.MappingNode && len(d.root.Content) > 0 {
 		return d.source(d.root.Content[0])
@@ -168,8 +168,7 @@ func (d *document) start() v1.Source {
 	return d.source(d.root)
 }
 
-// readsVariable reports whether a field reads environment variables: its text has ${}, or
-// its name says so.
+// readsVariable reports whether a field reads environment variables: its text contains ${, or its name implies it.
 func readsVariable(field string, value *yaml.Node) bool {
 	return value.Kind == yaml.ScalarNode && (strings.Contains(value.Value, "${") || strings.HasSuffix(field, "_env")) ||
 		field == "headers_from_env"
@@ -189,7 +188,7 @@ func (d *document) places(wanted func(field string, value *yaml.Node) bool) map[
 	}
 	var walk func(n *yaml.Node, p string, depth int)
 	walk = func(n *yaml.Node, p string, depth int) {
-		const deepest = 64 // rules stand near the top; deeper lie raw values
+		const deepest = 64 // rules are near the top; deeper nodes are raw values
 		if depth > deepest || !d.spend(n, 1) {
 			return
 		}
@@ -212,8 +211,8 @@ func (d *document) places(wanted func(field string, value *yaml.Node) bool) map[
 	return m
 }
 
-// addValidated appends the violations of [v1.Object.Validate] with their places, except
-// those about values that the reader has already refused.
+// addValidated appends the violations of [v1.Object.Validate] with their places, except those of values that the
+// reader has already refused.
 func (d *document) addValidated(fs []v1.Violation, adjust func(*v1.Violation) bool) {
 	refused := slices.Clone(d.misspelt)
 	for _, f := range d.violations {
@@ -237,8 +236,7 @@ func (d *document) addValidated(fs []v1.Violation, adjust func(*v1.Violation) bo
 	}
 }
 
-// wantsMisspelt reports whether a violation asks for a field that was misspelt, as one of
-// several or as the required one.
+// wantsMisspelt reports whether a violation asks for a misspelt field, as the required one or as one of several.
 func (d *document) wantsMisspelt(f *v1.Violation) bool {
 	return slices.ContainsFunc(d.misspelt, func(p string) bool {
 		i := strings.LastIndexByte(p, '/')
@@ -262,8 +260,8 @@ func (d *document) finish() []v1.Violation {
 	return slices.Clip(fs)
 }
 
-// SortViolations orders violations by file, line, column, path and message. Within a
-// line, unknown fields that are errors come first, because a field that is missing there may only be misspelt.
+// SortViolations orders violations by file, line, column, path and message. Within a line, errors about unknown
+// fields come first, because a missing field may only be misspelt.
 func SortViolations(fs []v1.Violation) {
 	order := func(f v1.Violation) int {
 		if !f.IsWarning() && strings.HasPrefix(f.Message, "unknown field ") {
@@ -291,10 +289,10 @@ func SortViolations(fs []v1.Violation) {
 	})
 }
 
-// maxShown bounds a value in a message, in bytes.
+// maxShown is the maximum length of a value in a message, in bytes.
 const maxShown = 80
 
-// describe names a value for messages, bounded in length.
+// describe describes a value for a message, with a bounded length.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

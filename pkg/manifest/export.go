@@ -13,10 +13,10 @@ import (
 	"toolctl.dev/toolctl/internal/fileset"
 )
 
-// Export returns files that read as the objects again: their manifests, and the files that
-// those name, by slash-separated paths relative to one folder. An object keeps the path of
-// the file it came from where that is relative and may be written anywhere; others are at namespace/kind-name.yaml. An
-// error names an object whose files would leave the folder, or differ from another's.
+// Export returns files from which the objects can be read again: their manifests and the files that the manifests
+// name, by slash-separated path relative to one folder. An object keeps the path of its source file if that path is
+// relative and safe to write; other objects are at namespace/kind-name.yaml. An error names an object whose files
+// would leave the folder or conflict with those of another object.
 func Export(objects []v1.Object) (map[string][]byte, error) {
 	sorted := slices.Clone(objects)
 	slices.SortStableFunc(sorted, func(a, b v1.Object) int {

@@ -16,10 +16,10 @@ import (
 	"toolctl.dev/toolctl/internal/regular"
 )
 
-// A folder is the folder from which the manifests of one file may read: the one that was given, seen from the manifest.
+// A folder is the folder that the manifests of one file may read, as seen from the manifest.
 type folder struct {
 	root fs.FS
-	// shown is the folder as the person wrote it, dir the manifest's folder within it.
+	// shown is the folder as the user wrote it; dir is the manifest's folder within it.
 	shown, dir string
 	limit      int64
 	asked      bool // a manifest named a file
@@ -30,7 +30,7 @@ var (
 	errAbsolute = errors.New("is absolute: expected a path relative to the manifest")
 )
 
-// locate turns a path of a manifest into one within the root.
+// locate converts a path from a manifest to a path within the root.
 func (f *folder) locate(dir, name string) (string, error) {
 	f.asked = true
 	name = filepath.ToSlash(name)
@@ -41,7 +41,7 @@ func (f *folder) locate(dir, name string) (string, error) {
 	if filepath.IsLocal(filepath.FromSlash(p)) {
 		return p, nil
 	}
-	wider := f.shown // with as many folders above it as the path leaves
+	wider := f.shown // the shown folder, with one parent step for each ".." that leaves the root
 	for rest := p; rest == ".." || strings.HasPrefix(rest, "../"); rest = strings.TrimPrefix(rest[2:], "/") {
 		wider = filepath.Join(wider, "..")
 	}
@@ -51,8 +51,7 @@ func (f *folder) locate(dir, name string) (string, error) {
 	return "", fmt.Errorf("%w; pass the folder that contains both, as in -f %s", errLeaves, wider)
 }
 
-// read returns the content of a file that a manifest names, and the file as it is
-// shown in messages.
+// read returns the content of a file that a manifest names, and the name of the file for messages.
 func (f *folder) read(dir, name string) (data []byte, shown string, err error) {
 	p, err := f.locate(dir, name)
 	if err != nil {
@@ -63,7 +62,7 @@ func (f *folder) read(dir, name string) (data []byte, shown string, err error) {
 	return data, shown, err
 }
 
-// readFile reads a regular file inside root, at most limit bytes. A symlink that leaves root is an error.
+// readFile reads a regular file of at most limit bytes inside root. A symlink that leaves root is an error.
 func readFile(root fs.FS, name string, limit int64) ([]byte, error) {
 	data, err := regular.ReadFS(root, name, limit)
 	if err != nil {
@@ -72,7 +71,7 @@ func readFile(root fs.FS, name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// fileReason is the error of a file for a message that names it.
+// fileReason returns the reason of a file error, for a message that already names the file.
 func fileReason(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fs.ErrNotExist
@@ -83,7 +82,7 @@ func fileReason(err error) error {
 	return regular.Reason(err)
 }
 
-// escapes reports whether os.Root refused to leave; it has no exported error for it.
+// escapes reports whether os.Root refused a path outside the root. The os package exports no such error.
 func escapes(err error) bool { return err != nil && strings.Contains(err.Error(), "escapes") }
 
 // readFiles reads the files that an object names into its Header.Files.
@@ -126,8 +125,8 @@ func (in *fileReader) fail(pointer, name, severity string, err error) {
 	in.doc.violation(in.doc.root, v1.Violation{Path: pointer, Source: in.doc.place(pointer), Severity: severity, Expected: "a file inside the folder", Got: strconv.Quote(clip.Bytes(name, maxShown)), Message: msg})
 }
 
-// open reads a file beside the manifest, else in the folder that was given. PromptKit has
-// paths relative to a configuration that may lie in any folder above, so these are tried too.
+// open reads a file relative to the manifest, or by default relative to the given folder. PromptKit paths are
+// relative to a configuration file, which may be in any parent folder, so open tries the parents too.
 func (in *fileReader) open(pointer, name, severity string) ([]byte, bool) {
 	if name == "" {
 		return nil, false
@@ -169,7 +168,7 @@ func (in *fileReader) text(pointer, name string) {
 	}
 }
 
-// cassette reads a recording. A missing one has yet to be recorded.
+// cassette reads a recording. A missing file is valid, because the recording may be made later.
 func (in *fileReader) cassette(pointer, name string) {
 	if data, ok := in.open(pointer, name, v1.SeverityWarning); ok {
 		in.keep(name, data)
@@ -190,7 +189,7 @@ func (in *fileReader) resources(pointer string, all []v1.FileResource) {
 	}
 }
 
-// data reads a file that holds one JSON or YAML value and keeps it as JSON.
+// data reads a file with one JSON or YAML value and stores it as JSON.
 func (in *fileReader) data(pointer, name string) {
 	content, ok := in.open(pointer, name, "")
 	if !ok {
@@ -202,22 +201,21 @@ func (in *fileReader) data(pointer, name string) {
 		in.keep(name, raw)
 	}
 	for _, f := range violations {
-		// The path is that of the field in the manifest, the place that in the file.
+		// Path is that of the field in the manifest; the place is that in the data file.
 		f.Path = pointer
 		in.doc.violation(in.doc.root, f)
 	}
 }
 
-// ToJSON reads one JSON or YAML value, with the rules of manifests, and returns it
-// as JSON. The name chooses the format (.json, else YAML) and stands in the violations,
-// whose paths start at the value.
+// ToJSON reads one JSON or YAML value by the rules of manifests and returns it as JSON. The extension of name selects
+// the format (JSON for .json, else YAML). Violations contain the name, and their paths are relative to the value.
 func ToJSON(name string, data []byte) (json.RawMessage, []v1.Violation) {
 	raw, _, violations := ToJSONPlaced(name, data)
 	return raw, violations
 }
 
-// ToJSONPlaced is [ToJSON] for a value whose members are judged later: place says where in
-// the file a JSON pointer stands, or the nearest parent of what is not there.
+// ToJSONPlaced is [ToJSON] for a value whose members are checked later: place returns the source position of a JSON
+// pointer, or of its nearest existing parent.
 func ToJSONPlaced(name string, data []byte) (raw json.RawMessage, place func(pointer string) v1.Source, violations []v1.Violation) {
 	value := &document{file: name, anchors: map[*yaml.Node]int{}}
 	read := func(n *yaml.Node) bool {
@@ -245,7 +243,7 @@ func ToJSONPlaced(name string, data []byte) (raw json.RawMessage, place func(poi
 	return raw, value.place, violations
 }
 
-// inside checks a path that is not read: when it is relative it may not leave the folder.
+// inside checks a path that is not read: a relative path must stay inside the folder.
 func (in *fileReader) inside(pointer, name string) {
 	if name == "" {
 		return

@@ -10,9 +10,9 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// readFragments puts the texts of PromptKit's fragments into the templates of a prompt,
-// in the place of {{name}}. A fragment lies at its path, else at fragments/NAME.yaml; a
-// YAML file holds it in content. Its own variables are those of the prompt.
+// readFragments replaces each {{name}} in the templates of a prompt by the text of the PromptKit
+// fragment. A fragment is at its path, or by default at fragments/NAME.yaml; a YAML file holds the
+// text in content. Variables of a fragment become variables of the prompt.
 func (r *reader) readFragments(d *document, obj v1.Object) {
 	p, ok := obj.(*v1.Prompt)
 	if !ok || !d.promptKit {
@@ -53,11 +53,12 @@ func (r *reader) readFragments(d *document, obj v1.Object) {
 	}
 }
 
-// maxFragments bounds a template with its fragments; a longer one is not read anyway.
+// maxFragments is the maximum size of a template with its fragments. A longer template would not be
+// read anyway.
 const maxFragments = 1 << 20
 
-// fragment is the text of a fragment: the field content of a YAML file, its own or
-// that under spec, else the whole file.
+// fragment returns the text of a fragment: the field content of a YAML file, at its root or under
+// spec, else the whole file.
 func (in *fileReader) fragment(pointer, file string, data []byte) (text string, ok bool) {
 	text = string(data)
 	if strings.HasSuffix(file, ".yaml") || strings.HasSuffix(file, ".yml") {

@@ -11,18 +11,18 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// frontMatterKey begins a field of the front matter of agents' files. Only names that
-// are known count: a description that goes over many lines has words with colons too.
+// frontMatterKey matches the start of a field in the front matter of agent files. It matches known names only,
+// because a description of several lines may contain words with colons too.
 var frontMatterKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(name|title|description|template|template_syntax|system_prompt|model|provider|parameters|input|output|format|result_form|tools|thinking|thinking_budget|policy|arguments|color|allowed-tools|disallowed-tools|argument-hint|version|author|tags)[ \t]*:(?:[ \t]|$)`)
 })
 
-// frontMatterText names the fields whose value is a text, which is taken unchanged if it is not YAML. The value tells
-// whether the field is used: one that is ignored needs no warning about quotes.
+// frontMatterText names the fields with text values. Such a value is used unchanged if it is not YAML. The map value
+// is true for fields that are used; ignored fields need no warning about quotes.
 var frontMatterText = map[string]bool{"title": true, "description": true, "model": true, "tools": true, "allowed-tools": true,
 	"color": false, "disallowed-tools": false, "argument-hint": false, "version": false, "author": false, "tags": false}
 
-// frontMatter reads front matter as YAML. Many files of agents have a description that contains ": " without quotes,
+// frontMatter reads front matter as YAML. Many agent files have a description that contains ": " without quotes,
 // which is not YAML although its meaning is clear. If nothing else is wrong, the fields are read one by one, and a
 // warning names each such field.
 func (r *reader) frontMatter(d *document, head []byte) (*yaml.Node, *v1.Violation) {
@@ -40,11 +40,11 @@ func (r *reader) frontMatter(d *document, head []byte) (*yaml.Node, *v1.Violatio
 	return spec, nil
 }
 
-// plainFields reads the fields of broken front matter one by one; nil when one that is
-// broken is no text. Lines before the first field, but the opening one, are no fields.
+// plainFields reads the fields of broken front matter one by one. It returns nil if a broken field is not a text
+// field, or if text other than the opening "---" precedes the first field.
 func plainFields(file string, head []byte, d *document) *yaml.Node {
 	spec := mappingNode()
-	var field []byte // the lines of one field
+	var field []byte // the lines of the current field
 	var key string
 	begin, broken := 0, false
 	flush := func() bool {
@@ -81,15 +81,15 @@ func plainFields(file string, head []byte, d *document) *yaml.Node {
 		field = append(field, text...)
 	}
 	if !flush() || !broken {
-		return nil // something else is wrong
+		return nil // something other than a text field is wrong
 	}
 	return spec
 }
 
-// oneField reads the lines of a field that begins at a line of its file.
+// oneField reads the lines of a field that starts at line begin of the file.
 func oneField(file string, field []byte, begin int) ([]*yaml.Node, bool) {
 	var n *yaml.Node
-	padded := append(bytes.Repeat([]byte("\n"), begin-1), field...) // for the places
+	padded := append(bytes.Repeat([]byte("\n"), begin-1), field...) // blank lines keep the line numbers of the file
 	f := parseYAML(file, padded, func(doc *yaml.Node) bool { n = doc; return false })
 	if f != nil || n == nil || n.Kind != yaml.MappingNode {
 		return nil, false
@@ -97,10 +97,10 @@ func oneField(file string, field []byte, begin int) ([]*yaml.Node, bool) {
 	return n.Content, true
 }
 
-// markdownFields are other names of fields in the front matter of agents' files.
+// markdownFields maps alternative field names in the front matter of agent files to those of a Prompt.
 var markdownFields = map[string]string{"format": "output", "allowed-tools": "tools"}
 
-// renameFields renames fields of front matter to their names in a Prompt, unless the Prompt has such a field already.
+// renameFields renames front matter fields to their names in a Prompt, unless the Prompt already has such a field.
 func renameFields(spec *yaml.Node) {
 	for i := 0; i+1 < len(spec.Content); i += 2 {
 		k, v := spec.Content[i], spec.Content[i+1]

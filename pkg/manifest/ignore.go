@@ -13,11 +13,11 @@ import (
 	"toolctl.dev/toolctl/internal/ignore"
 )
 
-// ignoreFile names the files of patterns, in git's syntax, of what is left out of a
-// folder and those below it.
+// ignoreFile is the name of files with patterns in Git syntax, which exclude paths in their folder and its
+// subfolders.
 const ignoreFile = ".toolctlignore"
 
-// ignores holds the patterns of one walk through a folder, by the folder of their file.
+// ignores holds the patterns found in one walk through a folder, keyed by the folder of the pattern file.
 type ignores map[string]ignore.List
 
 // enter reads the patterns of a folder.
@@ -34,8 +34,8 @@ func (in ignores) enter(root fs.FS, dir string) error {
 	return nil
 }
 
-// skips reports whether a path within the folder is left out. The patterns nearest to it decide. Nothing below an
-// ignored folder is looked at.
+// skips reports whether a path within the folder is excluded. The nearest patterns decide. Paths below an ignored
+// folder stay excluded.
 func (in ignores) skips(p string, dir bool) bool {
 	if len(in) == 0 {
 		return false
@@ -52,13 +52,13 @@ func (in ignores) skips(p string, dir bool) bool {
 	}
 }
 
-// knownFiles are files of other programs, which never hold manifests.
+// knownFiles are files of other programs that never contain manifests.
 var knownFiles = map[string]bool{
 	"package.json": true, "package-lock.json": true, "npm-shrinkwrap.json": true, "tsconfig.json": true,
 	"jsconfig.json": true, "pnpm-lock.yaml": true, "pnpm-workspace.yaml": true,
 }
 
-// isForeign reports whether a document without apiVersion and kind is of a kind that is often kept beside manifests: an
+// isForeign reports whether a document without apiVersion and kind is of a type often stored beside manifests: an
 // OpenAPI or Swagger document, a Compose file, or a cassette of recorded calls.
 func isForeign(n *yaml.Node) bool {
 	if n.Kind != yaml.MappingNode {
@@ -83,8 +83,8 @@ func isForeign(n *yaml.Node) bool {
 	return false
 }
 
-// isRecorded reports whether the calls of a document are those of a cassette: an empty
-// list, or one whose first call names its tool.
+// isRecorded reports whether the calls of a document are those of a cassette: an empty list, or a list whose first
+// call names its tool.
 func isRecorded(calls *yaml.Node) bool {
 	if calls.Kind != yaml.SequenceNode || len(calls.Content) == 0 {
 		return calls.Kind == yaml.SequenceNode
@@ -93,7 +93,7 @@ func isRecorded(calls *yaml.Node) bool {
 	return tool != nil
 }
 
-// isOverlay reports whether a path names a kustomization file, by which a folder builds its manifests from others:
+// isOverlay reports whether a path names a kustomization file, with which a folder builds its manifests from others:
 // see [toolctl.dev/toolctl/pkg/overlay].
 func isOverlay(name string) bool {
 	switch filepath.Base(name) {
@@ -103,8 +103,8 @@ func isOverlay(name string) bool {
 	return false
 }
 
-// kustomization notes whether a kustomization.yaml changes its resources, and which files it uses as patches: they
-// hold parts of objects, which are not manifests.
+// kustomization records whether a kustomization.yaml changes its resources, and which patch files it uses: patch
+// files hold parts of objects, which are not manifests.
 func (r *reader) kustomization(n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
 		return

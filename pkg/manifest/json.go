@@ -14,9 +14,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// parseJSON is parseYAML for a stream of JSON values. JSON is not quite a subset of
-// YAML (tabs, \/ and surrogate pairs differ), so it is read by encoding/json into
-// the same nodes.
+// parseJSON is parseYAML for a stream of JSON values. JSON is not quite a subset of YAML (tabs, \/
+// and surrogate pairs differ), so encoding/json reads it into the same nodes.
 func parseJSON(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violation {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if f := invalidUTF8(file, data); f != nil {
@@ -45,9 +44,9 @@ type jsonParser struct {
 	data  []byte
 	dec   *json.Decoder
 	nodes int
-	// The place of the token that was read last; counted forward only.
+	// The position of the last token; it only moves forward.
 	offset, line, column int
-	// before is the end of the token before it.
+	// before is the end of the previous token.
 	before int
 }
 
@@ -111,7 +110,7 @@ func (p *jsonParser) collection(n *yaml.Node, open json.Delim, depth int) error 
 		n.Kind = yaml.MappingNode
 	}
 	for p.dec.More() {
-		c, err := p.value(depth + 1) // the decoder makes sure that a key is a string
+		c, err := p.value(depth + 1) // the decoder ensures that a key is a string
 		if err != nil {
 			return err
 		}
@@ -133,7 +132,7 @@ func (p *jsonParser) violation(file string, err error) *v1.Violation {
 		f.Message = "not JSON: the text ends too early"
 		f.Source = placeOf(file, p.data, len(bytes.TrimRight(p.data, " \t\r\n")))
 	case errors.As(err, &syntax):
-		// Its Offset counts from here or from there, but the message names the character.
+		// The Offset of a syntax error has no fixed base, but its message names the character.
 		at := p.offset
 		if c, err := strconv.QuotedPrefix(strings.TrimPrefix(syntax.Error(), "invalid character ")); err == nil {
 			c, _, _, _ := strconv.UnquoteChar(c[1:], '\'')
@@ -148,8 +147,7 @@ func (p *jsonParser) violation(file string, err error) *v1.Violation {
 	return f
 }
 
-// looksLikeJSON reports whether a stream without a telling name begins with a
-// whole JSON object.
+// looksLikeJSON reports whether a stream without a .json name starts with a complete JSON object.
 func looksLikeJSON(data []byte) bool {
 	data = bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
 	if len(data) == 0 || data[0] != '{' {

@@ -12,7 +12,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// maxLayoutBytes bounds what is kept of one document; of a larger one nothing is.
+// maxLayoutBytes is the maximum layout size of one document. The layout of a larger document is not
+// kept.
 const maxLayoutBytes = 256 << 10
 
 // List is several objects in one document, as kubectl prints them.
@@ -22,8 +23,8 @@ type List struct {
 	Items      []v1.Object `json:"items"`
 }
 
-// layout returns the comments of the document and the order of its keys, nil when there
-// is too much of them. Values that are kept as they were written have their order already.
+// layout returns the comments of the document and the order of its keys, or nil if they are too
+// large. Values that are kept as written need no key order.
 func (d *document) layout(t reflect.Type) *v1.Layout {
 	l := &v1.Layout{Keys: map[string][]string{}, Comments: map[string]v1.Comment{}}
 	left := maxLayoutBytes
@@ -72,7 +73,7 @@ func (d *document) layout(t reflect.Type) *v1.Layout {
 	return l
 }
 
-// elem returns the type of a member, nil when it is kept as it was written.
+// elem returns the type of a member, or nil for a value that is kept as written.
 func elem(t reflect.Type, key string) reflect.Type {
 	if t == nil {
 		return nil
@@ -94,7 +95,7 @@ func elem(t reflect.Type, key string) reflect.Type {
 	return t
 }
 
-// commentOf returns the comments of a value, and of its key when key is not the value.
+// commentOf returns the comments of a value, and those of its key if key is a different node.
 func commentOf(n, value *yaml.Node) v1.Comment {
 	c := v1.Comment{Head: n.HeadComment, Line: n.LineComment, Foot: n.FootComment}
 	if value != nil {
@@ -105,7 +106,7 @@ func commentOf(n, value *yaml.Node) v1.Comment {
 	return c
 }
 
-// joinComments puts two comments below each other.
+// joinComments joins two comments, one below the other.
 func joinComments(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
@@ -113,8 +114,8 @@ func joinComments(a, b string) string {
 	return a + "\n\n" + b
 }
 
-// arrangement returns what gives the tree of a value the layout of its objects, nil when
-// there is none.
+// arrangement returns a function that applies the layout of objects to the tree of a value, or nil
+// if there is no layout.
 func arrangement(v any) func(*yaml.Node) {
 	switch v := v.(type) {
 	case v1.Object:
@@ -143,9 +144,9 @@ func arrangement(v any) func(*yaml.Node) {
 	return nil
 }
 
-// arrangeItem arranges an object in a list: the comment above its first key stands above
-// the item, and the one below it below its innermost last value, because the writer puts it
-// behind the dash of the next item otherwise.
+// arrangeItem arranges an object in a list. It moves the comment above the first key to above the
+// item, and the comment below the object to below its innermost last value. The writer would put
+// the latter behind the dash of the next item.
 func arrangeItem(n *yaml.Node, l *v1.Layout) {
 	arrange(n, "", l)
 	if len(n.Content) == 0 {
@@ -166,7 +167,7 @@ func arrangeItem(n *yaml.Node, l *v1.Layout) {
 	at.FootComment = foot
 }
 
-// arrange sorts the keys of a tree and puts the comments to its values.
+// arrange sorts the keys of a tree and attaches the comments to its values.
 func arrange(n *yaml.Node, p string, l *v1.Layout) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -193,8 +194,7 @@ func arrange(n *yaml.Node, p string, l *v1.Layout) {
 	}
 }
 
-// sortKeys puts the pairs of a mapping in the order of keys; what keys do not name comes
-// behind them.
+// sortKeys sorts the pairs of a mapping in the order of keys; other pairs come last.
 func sortKeys(n *yaml.Node, keys []string) {
 	if len(keys) == 0 {
 		return
@@ -220,8 +220,8 @@ func sortKeys(n *yaml.Node, keys []string) {
 	}
 }
 
-// readsAs reports whether a YAML text is one document that reads as the JSON text. A
-// comment at a bad place may change what a text means.
+// readsAs reports whether a YAML text is one document equal to the JSON text. A misplaced comment
+// may change the meaning of a text.
 func readsAs(text, want []byte) bool {
 	var docs []json.RawMessage
 	f := parseYAML("", text, func(n *yaml.Node) bool {
@@ -233,8 +233,8 @@ func readsAs(text, want []byte) bool {
 	return f == nil && len(docs) == 1 && sameJSON(docs[0], want)
 }
 
-// sameJSON compares two JSON texts but for the order of keys; numbers are the same when
-// they are written the same.
+// sameJSON reports whether two JSON texts are equal apart from the order of keys. Numbers are equal
+// if they are written the same way.
 func sameJSON(a, b []byte) bool {
 	var v [2]any
 	for i, text := range [][]byte{a, b} {

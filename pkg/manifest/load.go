@@ -21,37 +21,37 @@ import (
 	"toolctl.dev/toolctl/internal/regular"
 )
 
-// Options bound what is read. The zero value has the defaults.
+// Options are the settings and limits of reading. The zero value uses the defaults.
 type Options struct {
-	// Stdin is what the path "-" reads. Without it "-" is an error.
+	// Stdin is the stream that the path "-" reads. If it is nil, "-" is an error.
 	Stdin io.Reader
-	// MaxFileBytes is the largest file. Default: 10485760 (10 MiB).
+	// MaxFileBytes is the maximum size of a file. Default: 10485760 (10 MiB).
 	MaxFileBytes int64
-	// MaxFiles is the most files of one Load. Default: 100000.
+	// MaxFiles is the maximum number of files in one Load. Default: 100000.
 	MaxFiles int
-	// MaxDocuments is the most documents of one file. Default: 10000.
+	// MaxDocuments is the maximum number of documents in one file. Default: 10000.
 	MaxDocuments int
-	// Fields fills Header.Fields of every kind, so that violations found later have a
-	// place too. Default: of policies and scenarios only, for the memory it takes.
+	// Fields fills Header.Fields for every kind, so that violations found later have a place too. Default:
+	// only for policies and scenarios, to save memory.
 	Fields bool
 	// Extensions are the fields that executors and rules written in Go add to manifests, as
-	// registry.Extensions returns them. Default: none, so that such a field is unknown.
+	// registry.Extensions returns them. Default: no fields; extension fields are then unknown.
 	Extensions []v1.Extension
-	// Build makes objects of a path in the place of [Load], such as overlays do. Nil, or a nil
-	// Built, leaves the path to Load.
+	// Build makes the objects of a path in place of [Load], as overlays do. If Build is nil or returns a nil
+	// Built, Load reads the path.
 	Build func(ctx context.Context, path string) (*Built, error)
-	// Layout fills Header.Layout, so that [MarshalYAML] keeps comments and the order of
-	// keys. Default: neither is kept, for the memory it takes.
+	// Layout fills Header.Layout, so that [MarshalYAML] keeps comments and the order of keys. Default:
+	// neither is kept, to save memory.
 	Layout bool
-	// Last is what was loaded of the same paths with the same options before, an empty Set the first
-	// time. A file that is the same to the last byte, and names no other file, is not parsed again: its
-	// objects are those of Last, which must not have been changed. Default: all files are parsed.
+	// Last is the previous result of loading the same paths with the same options, or an empty Set the first
+	// time. A file with unchanged content that names no other file is not parsed again: its objects are those
+	// of Last, which must not have been modified. Default: all files are parsed.
 	Last *Set
-	// Drafts are texts that [LoadFS] reads in the place of files, by their paths in the folder. There need be
-	// no such file. A draft that is no manifest is an error, as for a file that [Load] is given by name.
+	// Drafts are texts that [LoadFS] reads in place of files, keyed by path in the folder. The files need not
+	// exist. A draft that is not a manifest is an error, as for a file that is passed to [Load] by name.
 	Drafts map[string][]byte
-	// AllowEmpty reads a path where nothing is, and a folder without manifests, as no
-	// objects. Default: they are errors.
+	// AllowEmpty reads a missing path, and a folder without manifests, as no objects. Default: both are
+	// errors.
 	AllowEmpty bool
 }
 
@@ -68,30 +68,30 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// A Set is what was read from all paths.
+// A Set is the result of reading all paths.
 type Set struct {
-	// Objects holds every object whose kind and name could be read, those with violations
-	// too, ordered by file and by place in it. A ToolPolicy stands here even without a
-	// name, broken, so that whoever enforces policies knows that one is missing.
+	// Objects holds every object whose kind and name could be read, including those with violations, ordered
+	// by file and by place in the file. A broken ToolPolicy is included even without a name, so that programs
+	// that enforce policies know that one is missing.
 	Objects []v1.Object
-	// Violations holds every violation and warning of every file, ordered by place. The violations
-	// of an object are in its Header.Violations as well.
+	// Violations holds every violation and warning in every file, ordered by place. The violations of an
+	// object are in its Header.Violations as well.
 	Violations []v1.Violation
-	// Skipped are the documents of folders that are no manifests of ours. What an earlier
-	// apply made of one is not to be pruned because of that.
+	// Skipped are the documents in folders that are not toolctl manifests. A prune must keep objects that an
+	// earlier apply made from them.
 	Skipped []Skipped
-	// Files counts the files that were read.
+	// Files is the number of files read.
 	Files int
-	// Folders are the folders that were read without being named, as [Options.Build] reports them.
+	// Folders are the folders that were read without being named, as reported by [Options.Build].
 	Folders []string
-	// Overlays are the folders, in order, whose kustomization.yaml was seen and changes what it takes,
-	// and was not built, because [Options.Build] did not ask for it.
+	// Overlays are, in order, the folders whose kustomization.yaml changes its resources but was not built,
+	// because [Options.Build] did not build it.
 	Overlays []string
 
-	parsed map[string]parsed // by file, for Options.Last
+	parsed map[string]parsed // by file name, for Options.Last
 }
 
-// parsed is the result of reading one file. It depends on the content of that file alone.
+// parsed is the result of reading one file. It depends on the content of that file only.
 type parsed struct {
 	sum        [sha256.Size]byte
 	objects    []v1.Object
@@ -99,21 +99,21 @@ type parsed struct {
 	skipped    []Skipped
 }
 
-// Skipped is a document that was passed over, or a folder.
+// Skipped is a skipped document or folder.
 type Skipped struct {
-	// File is where it stands, or the folder: then nothing below it was read.
+	// File is the file of the document, or a folder that was not read.
 	File string
-	// Key identifies the document; its Name is empty if the document has none.
+	// Key identifies the document. Its Name is empty for a document without a name.
 	Key v1.Key
 }
 
-// Failed reports whether a violation is not a warning.
+// Failed reports whether the set has a violation other than warnings.
 func (s *Set) Failed() bool {
 	return slices.ContainsFunc(s.Violations, func(f v1.Violation) bool { return !f.IsWarning() })
 }
 
-// Decode reads one stream from memory. The extension of name says what it is:
-// .json, .md, or YAML for everything else. Files that a manifest names are not read.
+// Decode reads one stream from memory. The extension of name selects the format: .json, .md, or YAML for all
+// others. Files that a manifest names are not read.
 func Decode(name string, data []byte, o Options) ([]v1.Object, []v1.Violation) {
 	r := &reader{name: name, named: true, opts: o.withDefaults()}
 	if int64(len(data)) > r.opts.MaxFileBytes {
@@ -126,11 +126,11 @@ func Decode(name string, data []byte, o Options) ([]v1.Object, []v1.Violation) {
 	return r.objects, fs
 }
 
-// Load reads files, folders and stdin ("-"). Files are read in parallel; the result
-// is in the order of their paths. A file that is reached twice is read once.
+// Load reads files, folders and stdin ("-"). It reads files in parallel and returns results in the order of
+// their paths. A file that is reached twice is read once.
 //
-// What is wrong in a manifest is a violation of the Set. An error says that there is
-// nothing to read: a path does not exist, a folder holds no manifest, ctx ended.
+// Errors in manifests are violations of the Set. Load returns an error if there is nothing to read: a path
+// does not exist, a folder contains no manifest, or ctx ended.
 func Load(ctx context.Context, paths []string, o Options) (*Set, error) {
 	l := &loader{opts: o.withDefaults(), seen: map[string]bool{}}
 	defer l.close()
@@ -149,7 +149,7 @@ func Load(ctx context.Context, paths []string, o Options) (*Set, error) {
 	return l.load(ctx, paths...)
 }
 
-// load reads what was found at the paths.
+// load reads the sources found at the paths.
 func (l *loader) load(ctx context.Context, paths ...string) (*Set, error) {
 	slices.SortStableFunc(l.sources, func(a, b *source) int { return strings.Compare(a.name, b.name) })
 	if err := l.readAll(ctx); err != nil {
@@ -165,12 +165,12 @@ func (l *loader) load(ctx context.Context, paths ...string) (*Set, error) {
 // A source is one stream to read.
 type source struct {
 	reader
-	root   fs.FS     // nil: the person named the file, name is opened as it is
+	root   fs.FS     // nil: the user named the file, and name is opened directly
 	draft  []byte    // nil: the file is read
 	path   string    // within root
-	near   io.Closer // the folder of a file that was named
-	failed error     // why nothing can be read at all
-	read   bool      // it was read: not a markdown file without front matter
+	near   io.Closer // the folder of a file named by the user
+	failed error     // the reason why the source cannot be read
+	read   bool      // false for a markdown file without front matter
 	sum    [sha256.Size]byte
 }
 
@@ -219,8 +219,7 @@ func (l *loader) find(ctx context.Context, name string) error {
 	return l.add(&source{}, name, abs)
 }
 
-// LoadFS is [Load] of the folder that fsys is, such as an [embed.FS]. Objects have the
-// paths within it.
+// LoadFS is [Load] for the folder fsys, such as an [embed.FS]. Objects have paths relative to it.
 func LoadFS(ctx context.Context, fsys fs.FS, o Options) (*Set, error) {
 	l := &loader{opts: o.withDefaults(), seen: map[string]bool{}}
 	for name, text := range o.Drafts {
@@ -241,7 +240,7 @@ func LoadFS(ctx context.Context, fsys fs.FS, o Options) (*Set, error) {
 	return l.load(ctx, ".")
 }
 
-// missingError is a path at which there is no file.
+// missingError is the path of a missing file.
 type missingError string
 
 func (e missingError) Error() string {
@@ -267,7 +266,7 @@ func (l *loader) findStdin() error {
 	return nil
 }
 
-// add adds a source once. name is its path as it is shown.
+// add adds a source unless it was added before. name is the path for messages.
 func (l *loader) add(s *source, name, abs string) error {
 	if l.seen[abs] {
 		return nil
@@ -289,7 +288,7 @@ func (l *loader) findFolder(ctx context.Context, dir string) error {
 	return l.walk(ctx, root.FS(), dir)
 }
 
-// walk finds the manifests of a folder, which is shown as dir.
+// walk finds the manifests in a folder, which messages call dir.
 func (l *loader) walk(ctx context.Context, root fs.FS, dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -316,7 +315,7 @@ func (l *loader) walk(ctx context.Context, root fs.FS, dir string) error {
 		}
 		if e.Type()&fs.ModeSymlink != 0 {
 			if info, err := fs.Stat(root, p); err == nil && info.IsDir() {
-				return nil // what is within is read where it stands
+				return nil // its content is read at its own place
 			} else if info, err := os.Stat(shown); escapes(err) || err == nil && info.IsDir() {
 				l.linked = append(l.linked, shown)
 				return nil
@@ -344,7 +343,7 @@ func isManifestName(name string) bool {
 	return false
 }
 
-// readAll reads the sources on as many goroutines as there are processors.
+// readAll reads the sources with one goroutine per processor.
 func (l *loader) readAll(ctx context.Context) error {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -395,7 +394,7 @@ func (l *loader) readSource(s *source) {
 		defer s.near.Close()
 	}
 	if err == nil && !s.named && strings.EqualFold(path.Ext(s.path), ".md") && !hasFrontMatter(data) {
-		return // text for people
+		return // documentation, not a prompt
 	}
 	s.read = true
 	if err != nil {
@@ -411,10 +410,10 @@ func (l *loader) readSource(s *source) {
 	}
 	s.reader.read(data)
 	s.alone = (s.files == nil || !s.files.asked) && !s.overlay
-	s.files, s.anchors = nil, nil // let go of what only reading needs
+	s.files, s.anchors = nil, nil // free memory that only reading needs
 }
 
-// keep returns what the next load may reuse.
+// keep returns the results that the next load may reuse.
 func (l *loader) keep() map[string]parsed {
 	if l.opts.Last == nil {
 		return nil
@@ -428,7 +427,7 @@ func (l *loader) keep() map[string]parsed {
 	return all
 }
 
-// nearby opens the folder of a file that was named.
+// nearby opens the folder of a file named by the user.
 func (s *source) nearby(dir string) {
 	if root, err := os.OpenRoot(dir); err == nil {
 		s.near = root
@@ -477,8 +476,8 @@ func (l *loader) collect() *Set {
 		set.Violations = append(set.Violations, v1.Violation{Source: v1.Source{File: link}, Severity: v1.SeverityWarning, Expected: "a folder", Got: "a symlink",
 			Message: "a symbolic link to a folder elsewhere is not followed: pass that folder with -f, or add the link to " + ignoreFile})
 	}
-	data := map[string]bool{}    // files that manifests name as their data
-	patches := map[string]bool{} // files that a kustomization.yaml names as its patches
+	data := map[string]bool{}    // files that manifests name as data
+	patches := map[string]bool{} // files that a kustomization.yaml names as patches
 	for _, s := range all {
 		if s.overlay {
 			set.Overlays = append(set.Overlays, filepath.Dir(s.name))
@@ -499,7 +498,7 @@ func (l *loader) collect() *Set {
 	}
 	for _, s := range all {
 		if len(s.objects) == 0 && !s.named && data[s.name] {
-			continue // it never was meant to be a manifest
+			continue // it was not meant to be a manifest
 		}
 		set.Violations = append(set.Violations, s.violations...)
 		set.Skipped = append(set.Skipped, s.skipped...)

@@ -14,8 +14,8 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// minTitle is the least number of characters that make a heading a title; a
-// shorter one ("Role") says nothing about the prompt.
+// minTitle is the minimum length of a heading, in characters, that is used as a title. A shorter
+// heading ("Role") says too little about the prompt.
 const minTitle = 10
 
 // hasFrontMatter reports whether a markdown file begins with a line "---".
@@ -24,8 +24,8 @@ func hasFrontMatter(data []byte) bool {
 	return string(bytes.TrimRight(line, " \t\r")) == "---"
 }
 
-// splitFrontMatter cuts a markdown file after its front matter. head keeps the
-// opening line, so that its line numbers are those of the file.
+// splitFrontMatter splits a markdown file after its front matter. head keeps the opening line, so
+// that its line numbers match those of the file.
 func splitFrontMatter(data []byte) (head, body []byte, bodyLine int, ok bool) {
 	rest, line := data, 0
 	for len(rest) > 0 {
@@ -39,8 +39,8 @@ func splitFrontMatter(data []byte) (head, body []byte, bodyLine int, ok bool) {
 	return nil, nil, 0, false
 }
 
-// markdown reads a markdown prompt: it makes the tree of the Prompt manifest that
-// says the same, so that the one decoder reads both.
+// markdown reads a markdown prompt. It builds the tree of the equivalent Prompt manifest, so that
+// one decoder reads both.
 func (r *reader) markdown(data []byte) {
 	if path.Base(filepath.ToSlash(r.name)) == "SKILL.md" {
 		at := v1.Source{File: r.name, Line: 1, Column: 1}
@@ -61,7 +61,7 @@ func (r *reader) markdown(data []byte) {
 		r.violations = append(r.violations, *f)
 		return
 	}
-	if line := conflictMarker(body); line > 0 { // which may be what the prompt is about
+	if line := conflictMarker(body); line > 0 { // the prompt may be about conflicts
 		v := conflicted(r.name, bodyLine+line-1)
 		v.Severity = v1.SeverityWarning
 		r.violations = append(r.violations, *v)
@@ -81,8 +81,8 @@ func (r *reader) markdown(data []byte) {
 	})
 }
 
-// splitMarkdown returns the fields of the front matter and the text after it. A file
-// that a person named needs no front matter: all of it is text then.
+// splitMarkdown returns the fields of the front matter and the text after it. A file named by the
+// user needs no front matter; without it, the whole file is the text.
 func (r *reader) splitMarkdown(d *document, data []byte) (spec *yaml.Node, body []byte, bodyLine int, _ *v1.Violation) {
 	at := v1.Source{File: r.name, Line: 1, Column: 1}
 	if !hasFrontMatter(data) {
@@ -107,7 +107,7 @@ func (r *reader) splitMarkdown(d *document, data []byte) (spec *yaml.Node, body 
 	return spec, body, bodyLine, nil
 }
 
-// markdownName returns a legal name: the field name, or the file's.
+// markdownName returns a legal name, made from the field name or from the file name.
 func (d *document) markdownName(spec *yaml.Node) *yaml.Node {
 	file := path.Base(filepath.ToSlash(d.file))
 	name := textNode(strings.TrimSuffix(file, path.Ext(file)), 1)
@@ -117,7 +117,7 @@ func (d *document) markdownName(spec *yaml.Node) *yaml.Node {
 		if spec.Content[i].Value != "name" || v.Kind != yaml.ScalarNode || v.Value == "" {
 			continue
 		}
-		v.Style |= yaml.DoubleQuotedStyle // a name is text, 007 too
+		v.Style |= yaml.DoubleQuotedStyle // a name is text, even 007
 		name.Value, name.Line, name.Column = v.Value, v.Line, v.Column
 		if !v1.IsName(v.Value) {
 			name.Value = legalName(v.Value)
@@ -136,7 +136,7 @@ func textNode(s string, line int) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagStr, Style: yaml.DoubleQuotedStyle, Value: s, Line: line, Column: 1}
 }
 
-// listTools turns "tools: a, b", as agents' files write it, into a list.
+// listTools converts "tools: a, b", as agent files write it, to a list.
 func listTools(spec *yaml.Node) {
 	for i := 0; i+1 < len(spec.Content); i += 2 {
 		v := spec.Content[i+1]
@@ -155,13 +155,13 @@ func listTools(spec *yaml.Node) {
 	}
 }
 
-// legalName makes a name of any text: lower case, "-" for what a name may not hold.
+// legalName makes a name from any text: lower case, with "-" in place of characters that a name
+// must not contain.
 func legalName(s string) string {
 	return cmp.Or(Name(strings.ReplaceAll(s, ".", "-")), "prompt")
 }
 
-// firstHeading returns the first heading outside a code block, when it is long
-// enough for a title.
+// firstHeading returns the first heading outside a code block, if it is long enough for a title.
 func firstHeading(body []byte) string {
 	fence := ""
 	for line := range strings.Lines(string(body)) {

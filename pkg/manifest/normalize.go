@@ -9,17 +9,15 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// Bounds of one document. A tree may be written small and be large: aliases and
-// merge keys count as often as they are used.
+// Bounds of one document. A short text can expand to a large tree: aliases and merge keys count at each use.
 const (
 	maxDepth     = 1000
 	maxNodes     = 2_000_000
 	maxJSONBytes = 64 << 20
 )
 
-// normalize makes a tree that the decoder can trust: aliases are replaced by what
-// they name, merge keys by what they bring, every scalar carries its core tag and
-// its JSON text, keys are text and unique.
+// normalize prepares a tree for the decoder: it replaces aliases by their targets and merge keys by their members,
+// gives every scalar its core tag and JSON text, and makes keys unique texts.
 func (d *document) normalize(n *yaml.Node) {
 	if len(d.path) > maxDepth {
 		d.overflow(n, fmt.Sprintf("nested deeper than %d levels", maxDepth))
@@ -45,7 +43,7 @@ func (d *document) normalize(n *yaml.Node) {
 	}
 }
 
-// target returns the node that n stands for, normalized.
+// target returns the normalized node that n refers to.
 func (d *document) target(n *yaml.Node) *yaml.Node {
 	if n.Kind != yaml.AliasNode {
 		d.normalize(n)
@@ -56,7 +54,7 @@ func (d *document) target(n *yaml.Node) *yaml.Node {
 	case anchorOpen:
 		d.error(n, v1.Violation{Expected: "another anchor", Got: "*" + n.Value, Message: fmt.Sprintf("the anchor %q contains itself", n.Value)})
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagNull, Value: "null", Line: n.Line, Column: n.Column}
-	default: // it stands outside this document: elsewhere in a List
+	default: // the anchor is outside this document, elsewhere in a List
 		d.normalize(n.Alias)
 	}
 	return n.Alias
@@ -64,7 +62,7 @@ func (d *document) target(n *yaml.Node) *yaml.Node {
 
 // States of an anchored node.
 const (
-	anchorOpen = iota + 1 // being normalized: an alias to it would never end
+	anchorOpen = iota + 1 // being normalized; an alias to it would never end
 	anchorDone
 )
 
@@ -73,7 +71,7 @@ func (d *document) mapping(n *yaml.Node) {
 	for i := 0; i < len(n.Content); i += 2 {
 		k := n.Content[i]
 		if k.Kind == yaml.AliasNode {
-			name := *k.Alias // a copy: the value that it names keeps its own type
+			name := *k.Alias // a copy, because the named value keeps its own type
 			name.Line, name.Column = k.Line, k.Column
 			name.Style |= yaml.DoubleQuotedStyle
 			k = &name
@@ -113,8 +111,8 @@ func (d *document) mapping(n *yaml.Node) {
 	}
 }
 
-// earlier returns an earlier key of the mapping with the same text as the key at i.
-// Small mappings are compared pair by pair, which needs no memory.
+// earlier returns an earlier key of the mapping with the same text as the key at i. In small mappings it compares all
+// pairs, which needs no memory.
 func (d *document) earlier(n *yaml.Node, i int) *yaml.Node {
 	key := n.Content[i].Value
 	if len(n.Content) <= 32 {
@@ -141,8 +139,7 @@ func (d *document) duplicate(first, again *yaml.Node) {
 	d.path = d.path[:len(d.path)-1]
 }
 
-// rebuild drops the pairs that were refused and puts in what the merge key brings,
-// after the mapping's own keys, which win.
+// rebuild drops refused pairs and adds the members of the merge key after the mapping's own keys, which win.
 func (d *document) rebuild(n *yaml.Node, merge int) {
 	var sources []*yaml.Node
 	kept := make([]*yaml.Node, 0, len(n.Content))
@@ -211,8 +208,8 @@ func (d *document) key(k *yaml.Node) {
 
 const reader11 = "but a YAML 1.1 reader such as kubectl sees"
 
-// summarize11 keeps one warning for each file with values that YAML 1.1 reads differently, with the number of the others,
-// or a single warning if more than 20 files have some. The violations must be sorted by place.
+// summarize11 keeps one warning for each file with values that YAML 1.1 reads differently, with the number of further
+// values, or a single warning if more than 20 files have such values. The violations must be sorted by place.
 func summarize11(fs []v1.Violation) []v1.Violation {
 	const most = 20
 	is := func(f v1.Violation) bool { return f.IsWarning() && strings.Contains(f.Message, reader11) }

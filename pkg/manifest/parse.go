@@ -13,9 +13,8 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// parseYAML calls yield with each document of a YAML stream until it returns false,
-// and returns the syntax error that ended it, nil when there was none. Documents
-// before the error have been yielded.
+// parseYAML calls yield with each document of a YAML stream until it returns false. It returns the syntax error that
+// ended the stream, or nil. Documents before the error have been yielded.
 func parseYAML(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violation {
 	if !hasUTF16BOM(data) { // yaml reads UTF-16 by itself
 		data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -46,8 +45,8 @@ func parseYAML(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violat
 	return &v1.Violation{Expected: "YAML", Got: "a syntax error", Message: "not YAML: " + problem, Source: src}
 }
 
-// conflictMarker returns the line of the first unresolved merge conflict, 0 for none: the three markers of Git begin
-// lines, in this order.
+// conflictMarker returns the line of the first unresolved merge conflict, or 0 if there is no conflict: lines that
+// start with Git's three markers, in order.
 func conflictMarker(data []byte) (first int) {
 	markers := []string{"<<<<<<< ", "=======", ">>>>>>> "}
 	next, number := 0, 0
@@ -99,8 +98,8 @@ func yamlDocuments(data []byte, yield func(*yaml.Node) bool) (err error) {
 	}
 }
 
-// yamlProblem is the parser's message without its prefix and without the line,
-// which is often that of the surrounding block.
+// yamlProblem returns the parser's message without its prefix and without the line number, which is often that of
+// the surrounding block.
 func yamlProblem(err error) string {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, ok := strings.CutPrefix(msg, "line "); ok {
@@ -111,8 +110,8 @@ func yamlProblem(err error) string {
 	return clip.Bytes(msg, maxShown)
 }
 
-// indentedByTab reports whether the white space before a line has a tab, which
-// YAML does not allow (YAML 1.2.2, section 6.1) and nobody can see.
+// indentedByTab reports whether the white space before a line contains a tab, which YAML forbids (YAML 1.2.2,
+// section 6.1) and which is invisible.
 func indentedByTab(data []byte, line int) bool {
 	for ; line > 1; line-- {
 		_, after, found := bytes.Cut(data, []byte("\n"))
@@ -125,11 +124,10 @@ func indentedByTab(data []byte, line int) bool {
 	return bytes.IndexByte(indent, '\t') >= 0
 }
 
-// yamlErrorPlace finds the line of a syntax error: the first line up to which the
-// stream already fails in the same way. The parser reads forward only, so a
-// binary search finds it.
+// yamlErrorPlace finds the line of a syntax error: the first line up to which the stream already fails in the same
+// way. The parser only reads forward, so a binary search works.
 func yamlErrorPlace(file string, data []byte, want error) v1.Source {
-	const largest = 1 << 20 // a larger file is not worth parsing twenty times
+	const largest = 1 << 20 // parsing a larger file twenty times takes too long
 	src := v1.Source{File: file, Line: 1, Column: 1}
 	if len(data) > largest {
 		if _, err := fmt.Sscanf(want.Error(), "yaml: line %d:", &src.Line); err != nil {
@@ -185,7 +183,7 @@ func invalidUTF8(file string, data []byte) *v1.Violation {
 	return nil
 }
 
-// placeOf turns an offset into a line and a column of characters.
+// placeOf converts an offset to a line and a column in characters.
 func placeOf(file string, data []byte, offset int) v1.Source {
 	offset = min(max(offset, 0), len(data))
 	before := data[:offset]

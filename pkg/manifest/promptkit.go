@@ -12,7 +12,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// promptKitFields are fields of a PromptConfig or a Scenario that we know by another name.
+// promptKitFields maps fields of a PromptConfig or a Scenario to their names in api/v1.
 var promptKitFields = map[string]string{
 	"system_template": "system_prompt",
 	"allowed_tools":   "tools",
@@ -25,7 +25,7 @@ var promptKitFields = map[string]string{
 
 const kindPromptConfig = "PromptConfig"
 
-// promptKitKind maps a kind of PromptKit's group to ours; "" for one that is skipped.
+// promptKitKind maps a PromptKit kind to a toolctl kind; "" for a skipped kind.
 func promptKitKind(kind string) string {
 	switch kind {
 	case v1.KindTool, v1.KindPrompt, v1.KindScenario:
@@ -36,7 +36,7 @@ func promptKitKind(kind string) string {
 	return ""
 }
 
-// promptKitKinds are the kinds of PromptKit that are read.
+// promptKitKinds are the PromptKit kinds that can be read.
 var promptKitKinds = []string{v1.KindTool, v1.KindPrompt, kindPromptConfig, v1.KindScenario}
 
 // promptKitName returns the name of a manifest that has no metadata.name.
@@ -53,7 +53,7 @@ func (d *document) promptKitName() string {
 	return ""
 }
 
-// adaptPromptKit adapts an object to the meaning of its fields in PromptKit.
+// adaptPromptKit converts fields of an object from their PromptKit meaning.
 func (d *document) adaptPromptKit(obj v1.Object) {
 	if s, ok := obj.(*v1.Scenario); ok {
 		Unlimited(s.Spec.Policy)
@@ -76,10 +76,10 @@ func (d *document) adaptPromptKit(obj v1.Object) {
 	d.addVars(p, optional, false)
 }
 
-// dropShadowed removes a field under our name from a mapping that also has it under PromptKit's name, so that both
-// systems read the same value.
+// dropShadowed removes a field under its toolctl name from a mapping that also has it under its PromptKit name, so
+// that both systems read the same value.
 func (d *document) dropShadowed(n *yaml.Node, table *fieldTable) {
-	theirs := map[string]string{} // PromptKit's name by ours
+	theirs := map[string]string{} // PromptKit names by toolctl name
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := n.Content[i].Value
 		if _, known := table.byName[name]; !known && promptKitFields[name] != "" {
@@ -117,7 +117,8 @@ func Unlimited(p *v1.ToolPolicySpec) {
 	}
 }
 
-// promptKitSyntax returns the syntax that template_engine.syntax names, or shows by an example; mustache by default.
+// promptKitSyntax returns the syntax that template_engine.syntax names or shows by an example. The default is
+// mustache.
 func (d *document) promptKitSyntax() string {
 	if _, spec := d.child(d.root, "spec"); spec != nil {
 		if _, engine := d.child(spec, "template_engine"); engine != nil {
@@ -129,7 +130,7 @@ func (d *document) promptKitSyntax() string {
 	return "mustache"
 }
 
-// addVars adds arguments from a list of names or a mapping of names to defaults.
+// addVars adds arguments from a list of names, or from a mapping of names to defaults.
 func (d *document) addVars(p *v1.Prompt, n *yaml.Node, required bool) {
 	add := func(name string, value *yaml.Node) {
 		if name == "" || slices.ContainsFunc(p.Spec.Arguments, func(a v1.PromptArgument) bool { return a.Name == name }) {
@@ -156,8 +157,8 @@ func (d *document) addVars(p *v1.Prompt, n *yaml.Node, required bool) {
 	}
 }
 
-// isPromptKitExtra reports whether the current field is read outside the decoder or has no meaning here: the schema for
-// editors, the role of a turn of the user, the version of a prompt, and the type of a variable, which PromptKit treats
+// isPromptKitExtra reports whether the current field is read outside the decoder or has no meaning here: the schema
+// for editors, the role of a user turn, the version of a prompt, and the type of a variable, which PromptKit treats
 // as text.
 func (d *document) isPromptKitExtra(value *yaml.Node) bool {
 	switch key := d.path[len(d.path)-1].key; key {
@@ -173,8 +174,8 @@ func (d *document) isPromptKitExtra(value *yaml.Node) bool {
 	return false
 }
 
-// promptKitViolation sets the severity of a violation of Validate in a PromptKit manifest: what PromptKit's own registry
-// refuses stays an error, and the rest is a warning. It returns false for a violation to drop, such as that of a name
+// promptKitViolation sets the severity of a Validate violation in a PromptKit manifest: errors of PromptKit's own
+// registry stay errors, all others become warnings. It returns false for a violation to drop, such as that of a name
 // that is legal on the wire.
 func promptKitViolation(obj v1.Object, f *v1.Violation) bool {
 	switch {
@@ -186,7 +187,7 @@ func promptKitViolation(obj v1.Object, f *v1.Violation) bool {
 		if len(name) <= 253 && strings.IndexFunc(name, unicode.IsControl) < 0 {
 			f.Severity = v1.SeverityWarning
 		}
-	case f.Path == "/metadata/name", f.Path == "/metadata", f.Path == "/spec/template": // without one it does nothing
+	case f.Path == "/metadata/name", f.Path == "/metadata", f.Path == "/spec/template": // the object is useless without it
 	case obj.Head().Kind == v1.KindTool && (f.Path == "/spec/description" || f.Path == "/spec/input_schema" || f.Path == "/spec/output_schema"):
 	default:
 		f.Severity = v1.SeverityWarning
@@ -214,5 +215,5 @@ func notApplied(obj v1.Object, f *v1.Violation) {
 	f.Message = fmt.Sprintf("validator %q is not applied: %s", name, reason)
 }
 
-// wireName is what a tool may be called on the wire.
+// wireName matches the tool names that are legal on the wire.
 var wireName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)

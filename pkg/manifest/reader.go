@@ -17,23 +17,23 @@ import (
 // A reader reads one stream.
 type reader struct {
 	name string
-	// named says that the person named this very file, so that a document that is no
-	// manifest is an error and not passed over.
+	// named means that the user named this file, so that a document that is not a manifest is an error and is not
+	// skipped.
 	named bool
 	opts  Options
-	files *folder // what manifests may read; nil reads nothing
+	files *folder // the folder that manifests may read; nil if they may not read files
 
 	objects    []v1.Object
 	violations []v1.Violation
 	skipped    []Skipped
-	refs       []string // files that manifests name, as they are shown
-	alone      bool     // manifests name none, so that what was read depends on nothing else
-	overlay    bool     // it is a kustomization.yaml that changes what it takes
-	patches    []string // files that a kustomization.yaml patches with
+	refs       []string // files that manifests name, as shown in messages
+	alone      bool     // manifests name no files, so the result depends on this stream only
+	overlay    bool     // the stream is a kustomization.yaml that changes its resources
+	patches    []string // patch files of a kustomization.yaml
 	documents  int
 	variables  bool // the text may name environment variables
 	anchors    map[*yaml.Node]int
-	origins    map[*yaml.Node]string // files of nodes that stand in others, see Tree
+	origins    map[*yaml.Node]string // source files of nodes from other files, see Tree
 }
 
 func (r *reader) read(data []byte) {
@@ -53,9 +53,9 @@ func (r *reader) end(f *v1.Violation) {
 
 var policyKind = regexp.MustCompile(`(?m)^[\s{,]*"?kind"?[ \t]*:[ \t]*["']?ToolPolicy\b`)
 
-// endStream ends a stream that a syntax error may have cut. A policy behind the
-// error cannot be read, and might have refused calls: a broken one without a name
-// stands in its place, so that whoever enforces policies can fail closed.
+// endStream ends a stream that a syntax error may have cut. A policy after the error cannot be read and might have
+// refused calls. A broken policy without a name takes its place, so that programs that enforce policies can fail
+// closed.
 func (r *reader) endStream(data []byte, f *v1.Violation) {
 	r.end(f)
 	if f == nil {
@@ -72,7 +72,7 @@ func (r *reader) endStream(data []byte, f *v1.Violation) {
 	}
 }
 
-// document reads one document of a stream and reports whether to go on.
+// document reads one document of a stream and reports whether to continue.
 func (r *reader) document(n *yaml.Node) bool {
 	if r.documents++; r.documents > r.opts.MaxDocuments {
 		r.end(&v1.Violation{Source: r.source(n), Expected: "fewer documents", Got: "more", Message: fmt.Sprintf("more than %d documents in one file: the rest is ignored", r.opts.MaxDocuments)})
@@ -144,14 +144,14 @@ func (r *reader) object(n *yaml.Node, inList bool) {
 	}
 }
 
-// What `toolctl import` makes manifests of: the names of its subcommands.
+// The subcommands of `toolctl import` that read files.
 const (
 	ImportOpenAPI    = "openapi"
 	ImportMCPConfig  = "mcp-config"
 	ImportPromptPack = "promptpack"
 )
 
-// ImportFrom says which of the Import constants the first document of a file is; "" for none.
+// ImportFrom returns the Import constant for the first document of a file, or "" if it cannot be imported.
 func ImportFrom(name string, data []byte) (from string) {
 	Documents(name, data, func(n *yaml.Node) bool {
 		from = importFrom(n)
@@ -186,8 +186,8 @@ func isPromptPack(n *yaml.Node) bool {
 	return prompts != nil && (engine != nil || strings.Contains(schema, "promptpack"))
 }
 
-// isMockResponses reports whether a document has the answers of PromptKit's mock model: a
-// defaultResponse, or scenarios with turns.
+// isMockResponses reports whether a document contains responses for PromptKit's mock model: a defaultResponse, or
+// scenarios with turns.
 func isMockResponses(n *yaml.Node) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		switch value := n.Content[i+1]; n.Content[i].Value {
@@ -204,8 +204,7 @@ func isMockResponses(n *yaml.Node) bool {
 	return false
 }
 
-// ourKind returns the kind of ours that was meant, in whatever case it is written; "" for
-// none.
+// ourKind returns the toolctl kind that was meant, in any letter case, or "" if there is no such kind.
 func ourKind(kind string) string {
 	for _, k := range v1.Kinds() {
 		if strings.EqualFold(k, kind) {
@@ -215,15 +214,15 @@ func ourKind(kind string) string {
 	return ""
 }
 
-// nearOurs reports whether an apiVersion is ours or was meant to be: it has no group, or
-// one that is nearly ours. Every other group is somebody else's.
+// nearOurs reports whether an apiVersion is that of toolctl or a misspelling: it has no group, or a similar group.
+// All other groups belong to other programs.
 func nearOurs(api string) bool {
 	const own, typos = "toolctl.dev", 2
 	group, _, ok := strings.Cut(strings.ToLower(strings.TrimSpace(api)), "/")
 	return !ok || strings.Contains(group, "toolctl") || v1.Near(group, own, typos) || v1.Near(group, "toolctl", typos)
 }
 
-// looseMember is the text of a scalar member whose name may be in the wrong case.
+// looseMember returns the text of a scalar member whose name may be in the wrong case.
 func looseMember(n *yaml.Node, name string) string {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if k := n.Content[i].Value; strings.EqualFold(k, name) {
@@ -234,7 +233,7 @@ func looseMember(n *yaml.Node, name string) string {
 	return ""
 }
 
-// wrongList refuses a List whose items would be passed over: they may be policies.
+// wrongList refuses a List whose items would be skipped, because they may be policies.
 func (r *reader) wrongList(n *yaml.Node, api string, inList bool) {
 	f := v1.Violation{Path: "/apiVersion", Source: r.source(n.Content[0]), Expected: "v1 or " + v1.APIVersion, Got: fmt.Sprintf("%q", clip.Bytes(api, maxShown)),
 		Message: fmt.Sprintf("a List of apiVersion %q is not supported: write v1 or %s", clip.Bytes(api, maxShown), v1.APIVersion)}
@@ -245,8 +244,8 @@ func (r *reader) wrongList(n *yaml.Node, api string, inList bool) {
 	r.end(&f)
 }
 
-// stray records a document that is no manifest: an error where the file was named,
-// else a warning, because a folder holds other things too.
+// stray records a document that is not a manifest: an error in a file named by the user, else a warning, because
+// folders contain other files too.
 func (r *reader) stray(n *yaml.Node, what string) {
 	if from := importFrom(n); r.named && from == ImportOpenAPI {
 		r.skip(n, "", "not a toolctl manifest, but an OpenAPI document: generate manifests from it with 'toolctl import openapi "+r.name+"'")
@@ -267,8 +266,8 @@ func (r *reader) stray(n *yaml.Node, what string) {
 	r.leave(n)
 }
 
-// leave notes a skipped document that may once have been one of our manifests: an object that was applied from it must
-// not be pruned.
+// leave records a skipped document that may have been a toolctl manifest before: a prune must keep the object applied
+// from it.
 func (r *reader) leave(n *yaml.Node) {
 	s := Skipped{File: r.name}
 	if _, kind := member(n, "kind"); n.Kind == yaml.MappingNode && kind != "" {
@@ -294,7 +293,7 @@ func (r *reader) skip(n *yaml.Node, severity, msg string) {
 }
 
 func nearKind(kind string, known []string) string {
-	const slips = 2 // kinds are few, and far from each other
+	const slips = 2 // there are few kinds, and their names differ a lot
 	for _, k := range known {
 		if v1.Near(strings.ToLower(kind), strings.ToLower(k), slips) {
 			return k
@@ -334,7 +333,7 @@ func (r *reader) mayBePolicy(kind string) bool {
 	return v1.Nearest(kind, []string{v1.KindToolPolicy}) != ""
 }
 
-// closed puts a broken policy without a name in the place of one that cannot be read.
+// closed adds a broken policy without a name in place of one that cannot be read.
 func (r *reader) closed(f *v1.Violation) {
 	p := v1.NewObject(v1.KindToolPolicy)
 	p.Head().Source, p.Head().Violations = f.Source, []v1.Violation{*f}
@@ -361,7 +360,7 @@ func (r *reader) list(n *yaml.Node) {
 	}
 }
 
-// member returns the key and the text of a scalar member, before anything was checked.
+// member returns the key and the text of a scalar member. The node need not be checked yet.
 func member(n *yaml.Node, name string) (key *yaml.Node, text string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if k := n.Content[i]; k.Kind == yaml.ScalarNode && k.Value == name {
@@ -378,26 +377,25 @@ func member(n *yaml.Node, name string) (key *yaml.Node, text string) {
 	return nil, ""
 }
 
-// dropStatus removes the field that 'list -o yaml' adds.
+// dropStatus removes the status field that 'list -o yaml' adds.
 func dropStatus(n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == "status" && n.Content[i+1].Kind == yaml.MappingNode {
 			foot := n.Content[i].FootComment
 			n.Content = slices.Delete(n.Content, i, i+2)
 			if i > 0 && n.Content[i-2].FootComment == "" {
-				n.Content[i-2].FootComment = foot // it stands at the end of the manifest
+				n.Content[i-2].FootComment = foot // the comment at the end of the manifest
 			}
 			return
 		}
 	}
 }
 
-// add decodes and checks one object. finish, when not nil, completes it before it
-// is checked.
+// add decodes and checks one object. A non-nil finish completes the object before the check.
 func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 	obj := v1.NewObject(kind)
 	h := obj.Head()
-	h.APIVersion = "" // what is written counts
+	h.APIVersion = "" // the value comes from the text
 	d.extensions = r.opts.Extensions
 	d.normalize(d.root)
 	dropStatus(d.root)
@@ -414,13 +412,13 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 	if finish != nil {
 		finish(obj)
 	}
-	if !d.full { // else the most of it is missing
+	if !d.full { // otherwise most of the object is missing
 		violations := obj.Validate()
 		if t, ok := obj.(*v1.Tool); ok {
 			if unknown, bad := t.UnknownMode(r.opts.Extensions); bad {
 				violations = append(violations, unknown)
 			}
-			d.extended = d.extended || t.Spec.Mode != "" && !slices.Contains(v1.Modes(), t.Spec.Mode) // may lack its block
+			d.extended = d.extended || t.Spec.Mode != "" && !slices.Contains(v1.Modes(), t.Spec.Mode) // the mode's block may be missing
 		}
 		d.addValidated(violations, func(f *v1.Violation) bool {
 			switch {
@@ -429,7 +427,7 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 			case d.markdown && strings.HasPrefix(f.Path, "/spec/tools/"):
 				f.Severity = v1.SeverityWarning // tools of another agent, such as Bash(git:*)
 			case d.markdown && f.Path == "/spec/template":
-				f.Severity = v1.SeverityWarning // the front matter alone, for a model that is given a text in another way
+				f.Severity = v1.SeverityWarning // front matter alone, for a model that gets its text in another way
 			}
 			return true
 		})
@@ -452,12 +450,12 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 	}
 	h.Violations = d.finish()
 	r.violations = append(r.violations, h.Violations...)
-	if h.Metadata.Name != "" || kind == v1.KindToolPolicy { // a policy without a name still says that there is one
+	if h.Metadata.Name != "" || kind == v1.KindToolPolicy { // a policy without a name still shows that there is a policy
 		r.objects = append(r.objects, obj)
 	}
 }
 
-// readElse warns of fields that PromptKit reads differently: a spec.name that differs from metadata.name, and the
+// readElse warns about fields that PromptKit reads differently: a spec.name that differs from metadata.name, and the
 // input and output of a command.
 func (d *document) readElse(obj v1.Object) {
 	name := ""
@@ -477,9 +475,9 @@ func (d *document) readElse(obj v1.Object) {
 	}
 }
 
-// conflicts records a violation at each object whose kind, namespace and name another
-// one has too, and returns these violations. Such an object is replaced by a copy: it may be one of a
-// set that was loaded before.
+// conflicts records a violation at each object that shares its kind, namespace and name with another object, and
+// returns these violations. It replaces such an object by a copy, because the object may belong to a set that was
+// loaded before.
 func conflicts(objects []v1.Object) []v1.Violation {
 	var fs []v1.Violation
 	first := make(map[v1.Key]int, len(objects))
@@ -497,7 +495,7 @@ func conflicts(objects []v1.Object) []v1.Violation {
 	for i, o := range objects {
 		k := o.Head().Key()
 		if k.Name == "" {
-			continue // nobody can tell whether two policies without a name are one
+			continue // two policies without a name may be the same policy
 		}
 		other, twice := first[k]
 		if !twice {

@@ -22,19 +22,19 @@ const (
 	tagMerge = "!!merge"
 )
 
-// A number longer than this, or with a larger exponent, is refused: programs that
-// compute with exact numbers would need memory without bound.
+// A number longer than this, or with a larger exponent, is refused: programs with exact arithmetic would
+// need unbounded memory for it.
 const (
 	maxDigits   = 1000
 	maxExponent = 1000
 )
 
-// resolvePlain gives the tag of a plain scalar by the core schema (YAML 1.2.2,
-// section 10.3.2) and its text: for a number the JSON number with every digit, for
-// a boolean true or false. reason says why a value cannot be kept.
+// resolvePlain returns the tag of a plain scalar by the core schema (YAML 1.2.2, section 10.3.2) and its
+// text: the JSON number with every digit for a number, true or false for a boolean. reason says why a value
+// cannot be kept.
 func resolvePlain(s string) (tag, text, reason string) {
 	switch s {
-	case "": // a field without a value is told from one that is null
+	case "": // an empty field differs from a null field
 		return tagNull, "", ""
 	case "~", "null", "Null", "NULL":
 		return tagNull, "null", ""
@@ -64,12 +64,13 @@ func resolvePlain(s string) (tag, text, reason string) {
 	}
 }
 
-// number is a number of the core schema, in decimal with its sign, whole part, point, fraction and exponent.
+// number matches a number of the core schema; a decimal has a sign, whole part, point, fraction and
+// exponent.
 var number = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:([-+]?\.(?:inf|Inf|INF))|(\.(?:nan|NaN|NAN))|0o([0-7]+)|0x([0-9a-fA-F]+)|([-+]?)([0-9]*)(\.?)([0-9]*)([eE][-+]?([0-9]+))?)$`)
 })
 
-// The groups of number.
+// The groups of the regular expression number.
 const (
 	groupInf = iota + 1
 	groupNaN
@@ -87,7 +88,7 @@ func radix(s, digits string, base int) (tag, text, reason string) {
 	if len(digits) > maxDigits {
 		return tagInt, s, tooLong(len(digits))
 	}
-	n, _ := new(big.Int).SetString(digits, base) // the digits were checked
+	n, _ := new(big.Int).SetString(digits, base) // the regular expression checked the digits
 	return tagInt, n.String(), ""
 }
 
@@ -111,7 +112,7 @@ func decimal(s string, m []string) (tag, text, reason string) {
 	if n := len(whole) + len(fraction); n > maxDigits {
 		return tag, s, tooLong(n)
 	}
-	// What follows is how JSON writes the number: without a plus, leading zeros and a bare point.
+	// JSON allows no plus sign, no leading zeros and no bare point.
 	whole = cmp.Or(strings.TrimLeft(whole, "0"), "0")
 	sign := strings.Trim(m[groupSign], "+")
 	if tag == tagInt && whole == "0" {
@@ -125,8 +126,8 @@ func decimal(s string, m []string) (tag, text, reason string) {
 
 func allIn(s, set string) bool { return strings.Trim(s, set) == "" }
 
-// yaml11 says what a YAML 1.1 reader such as kubectl makes of a plain scalar that
-// means something else in YAML 1.2; "" when both agree.
+// yaml11 returns how a YAML 1.1 reader such as kubectl reads a plain scalar with a different meaning in YAML
+// 1.2, or "" if both agree.
 func yaml11(s string) string {
 	if s == "" || len(s) > 64 {
 		return ""

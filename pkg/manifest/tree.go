@@ -10,18 +10,18 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Tree is one object as YAML nodes, for programs that change manifests before they are read.
+// Tree is one object as YAML nodes, for programs that change manifests before they are decoded.
 type Tree struct {
 	Node *yaml.Node
-	// File is the file of the object; Origins are the files of nodes that come from another file.
+	// File is the file of the object; Origins are the files of nodes from other files.
 	File    string
 	Origins map[*yaml.Node]string
-	// Folder is the folder that relative paths in the object may not leave.
+	// Folder is the folder in which relative paths of the object must stay.
 	Folder string
 }
 
-// Trees parses the documents of a file without decoding them: aliases and merge
-// keys are resolved, scalars have the types of YAML 1.2, and a List is its items.
+// Trees parses the documents of a file without decoding them. It resolves aliases and merge keys, gives scalars the
+// types of YAML 1.2, and returns the items of a List separately.
 func Trees(file string, data []byte) ([]*yaml.Node, []v1.Violation) {
 	var trees []*yaml.Node
 	var violations []v1.Violation
@@ -57,8 +57,8 @@ func Trees(file string, data []byte) ([]*yaml.Node, []v1.Violation) {
 	return trees, violations
 }
 
-// Quote quotes the texts of a tree that YAML 1.2 would not read as texts without quotes. Texts that a program made,
-// which have no place, are also quoted if YAML 1.1 would not read them as texts.
+// Quote quotes the texts in a tree that YAML 1.2 would not read as text without quotes. It also quotes generated
+// texts, which have no place, if YAML 1.1 would not read them as text.
 func Quote(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && n.Tag == tagStr && n.Style&(quoted|yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
 		if tag, _, reason := resolvePlain(n.Value); tag != tagStr || reason != "" || n.Line == 0 && n.Value != "" && ambiguous(n.Value) {
@@ -70,7 +70,7 @@ func Quote(n *yaml.Node) {
 	}
 }
 
-// unshare copies nodes that aliases share, so that a change of one does not change the others.
+// unshare copies nodes that aliases share, so that changing one node does not change the others.
 func (d *document) unshare(n *yaml.Node, seen map[*yaml.Node]bool) {
 	seen[n], n.Anchor = true, ""
 	for i, c := range n.Content {
@@ -90,12 +90,12 @@ func (d *document) unshare(n *yaml.Node, seen map[*yaml.Node]bool) {
 type Built struct {
 	Trees      []Tree
 	Violations []v1.Violation
-	// Files counts the files that were read, and Folders are where they are.
+	// Files is the number of files read, and Folders are the folders that contain them.
 	Files   int
 	Folders []string
 }
 
-// build builds the path if it is one to build, and keeps the result.
+// build calls Options.Build for the path and keeps the result. It reports whether the path was built.
 func (l *loader) build(ctx context.Context, path string) (bool, error) {
 	if l.opts.Build == nil {
 		return false, nil

@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// MarshalJSON writes a value of api/v1 as JSON, indented by two spaces, without the
-// escapes for HTML, ended by a newline.
+// MarshalJSON writes a value of api/v1 as JSON, indented by two spaces, without HTML escapes, and
+// with a final newline.
 func MarshalJSON(v any) ([]byte, error) {
 	text, err := jsontext.Marshal(v)
 	if err != nil {
@@ -25,18 +25,16 @@ func MarshalJSON(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// MarshalYAML writes a value of api/v1 the way Kubernetes prints: by its JSON tags,
-// block style, lists not indented below their key. Keys keep the order of the
-// struct and, in schemas and results, the order in which they were written; a model
-// reads a schema in that order.
+// MarshalYAML writes a value of api/v1 in the style of Kubernetes: by its JSON tags, in block
+// style, with lists not indented below their key. Keys keep the order of the struct. In schemas and
+// results they keep their written order, in which a model reads a schema.
 //
-// Strings that any reader of YAML 1.1 or 1.2 takes for something else are quoted.
-// Numbers keep every digit. That is why the tree is built here: sigs.k8s.io/yaml
-// turns an integer of more than 64 bits into a float, 1.10 into 1.1, and sorts keys.
-// What is written is read back the same by [Decode] and by sigs.k8s.io/yaml.
+// Strings that any YAML 1.1 or 1.2 reader could take for another type are quoted. Numbers keep
+// every digit. For these reasons the tree is built here: sigs.k8s.io/yaml turns an integer of more
+// than 64 bits into a float, 1.10 into 1.1, and sorts keys. [Decode] and sigs.k8s.io/yaml read the
+// output back as the same value.
 //
-// An object with a Header.Layout, alone or in a [List], has its comments and its order
-// of keys.
+// An object with a Header.Layout, alone or in a [List], keeps its comments and its order of keys.
 func MarshalYAML(v any) ([]byte, error) {
 	data, err := jsontext.Marshal(v)
 	if err != nil {
@@ -51,7 +49,7 @@ func MarshalYAML(v any) ([]byte, error) {
 	return writeYAML(data, nil)
 }
 
-// writeYAML writes JSON as YAML. arrange changes the tree before it is written; nil leaves it.
+// writeYAML writes JSON as YAML. arrange, if not nil, changes the tree before it is written.
 func writeYAML(data []byte, arrange func(*yaml.Node)) ([]byte, error) {
 	var root *yaml.Node
 	if f := parseJSON("", data, func(n *yaml.Node) bool { root = n; return false }); f != nil {
@@ -93,7 +91,7 @@ func setStyle(n *yaml.Node) {
 	}
 }
 
-// ambiguous reports whether some reader takes the plain text s for no string.
+// ambiguous reports whether some YAML reader does not read the plain text s as a string.
 func ambiguous(s string) bool {
 	if tag, _, _ := resolvePlain(s); tag != tagStr || yaml11(s) != "" {
 		return true
@@ -103,7 +101,7 @@ func ambiguous(s string) bool {
 	}
 	switch s[0] {
 	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '+', '-', '.':
-		// Dates, 12:30 and 1_000 are numbers or times to some.
+		// Some readers take dates, 12:30 and 1_000 for numbers or times.
 		return allIn(s, "0123456789abcdefABCDEFoxTZ_:.+- ")
 	case '=', '<':
 		return s == "=" || s == "<<"
@@ -111,8 +109,8 @@ func ambiguous(s string) bool {
 	return false
 }
 
-// isCleanBlock reports whether a text of several lines survives as a literal block:
-// no leading or trailing blanks that a reader or an editor may lose, nothing to escape.
+// isCleanBlock reports whether a text of several lines survives as a literal block: it has no
+// leading or trailing blanks that a reader or an editor may drop, and nothing to escape.
 func isCleanBlock(s string) bool {
 	if s[0] == ' ' || s[0] == '\t' || s[0] == '\n' || strings.HasSuffix(s, "\n\n") {
 		return false
@@ -125,8 +123,8 @@ func isCleanBlock(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && special(r) })
 }
 
-// special reports whether a character is safe in double quotes only: a control
-// character, a line break of Unicode, or one that the writer escapes.
+// special reports whether a character is safe only in double quotes: a control character, a Unicode
+// line break, or a character that the writer escapes.
 func special(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r == '\ufeff' || r == '\ufffd' || r > 0xffff
 }
