@@ -27,8 +27,8 @@ type app struct {
 	out, err io.Writer
 	env      func(string) (string, bool)
 	log      *slog.Logger // set by commands with a log format of their own, else nil
-	// telemetry is nil until a command calls watched. scraped is true if Prometheus reads the metrics, and lasting
-	// if the command runs until it is stopped.
+	// telemetry is nil until a command calls watched. scraped reports that Prometheus reads the metrics, and lasting that
+	// the command runs until it is stopped.
 	telemetry        *telemetry.Telemetry
 	scraped, lasting bool
 
@@ -119,7 +119,7 @@ func (a *app) warnViolations(w *action.Workspace) {
 			files[f.Source.File] = true
 		}
 	}
-	if errs == 1 && last.Path == "" { // the file is no manifest at all
+	if errs == 1 && last.Path == "" { // the file is not a manifest at all
 		fmt.Fprintf(a.err, "warning: %s\n", last)
 	} else if errs > 0 {
 		fmt.Fprintf(a.err, "warning: %s in %s: see 'toolctl validate -f %s'\n", count(errs, "error"), count(len(files), "file"), strings.Join(a.conf.Files, " -f "))

@@ -152,7 +152,7 @@ func (o *applyOptions) waitServers(ctx context.Context, servers []v1.Key) error 
 	if err != nil {
 		return err
 	}
-	c.Files = nil // the apply has stored them
+	c.Files = nil // the objects are now in the store
 	return (&action.Wait{Config: c, Keys: servers, Timeout: o.patience, Met: func(k v1.Key) { fmt.Fprintf(o.err, "%s ready\n", objectName(k)) }}).Run(ctx)
 }
 

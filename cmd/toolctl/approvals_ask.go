@@ -55,7 +55,7 @@ func (a *app) asker() registry.Asker {
 		})
 		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
 			fmt.Fprintln(a.err)
-			return v1.Decision{}, false, ctx.Err() // without an error nobody has answered
+			return v1.Decision{}, false, ctx.Err() // nobody has answered, which is not an error
 		}
 		return v1.Decision{Approved: isYes(line), By: a.whoami()}, true, nil
 	}

@@ -98,7 +98,7 @@ func (o *decideOptions) run(ctx context.Context) (err error) {
 
 // edited returns the arguments to approve instead, or nil if the user left them unchanged in the editor.
 func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall, check func(json.RawMessage) (bool, error)) (raw json.RawMessage, err error) {
-	from := "" // the file of the editor, which stays if its text is wrong
+	from := "" // the editor's file, which is kept if its text is invalid
 	switch file, isFile := strings.CutPrefix(o.editArgs, "@"); {
 	case o.editArgs == inEditor:
 		if raw, from, err = o.editor(ctx, p); raw == nil && err == nil {

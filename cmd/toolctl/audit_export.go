@@ -28,7 +28,7 @@ for spreadsheets: a text that a spreadsheet would run as a formula gets a leadin
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.records(cmd.Context(), func(s store.Store, filter store.AuditFilter) (err error) {
 				out := bufio.NewWriterSize(a.out, 64<<10)
-				defer func() { err = errors.Join(err, out.Flush()) }() // also after an error
+				defer func() { err = errors.Join(err, out.Flush()) }() // even after an error
 				if a.format() == "jsonl" {
 					return s.EachAudit(cmd.Context(), filter, func(l store.AuditLine) error { return auditlog.WriteJSON(out, l) })
 				}

@@ -103,7 +103,7 @@ func (o *auditListOptions) list(ctx context.Context, s store.Store, filter store
 		}
 		return p.item(&item)
 	}
-	var first []store.AuditLine // the records of a list of the usual, short length
+	var first []store.AuditLine // records of a list of the usual length
 	err = s.EachAudit(ctx, filter, func(l store.AuditLine) error {
 		if usual {
 			first = append(first, l)

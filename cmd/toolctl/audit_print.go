@@ -49,7 +49,7 @@ func (p *auditPrinter) item(l *auditLine) error {
 		p.t = newTable(p.w, p.o.columns()...)
 	}
 	p.t.row(p.o.cells(l)...)
-	const part = 1000 // records whose columns have equal widths: a table of all would be held in memory
+	const part = 1000 // columns are aligned per part, because a table of all records would be held in memory
 	if p.n%part == 0 {
 		return p.t.Flush()
 	}

@@ -39,7 +39,7 @@ print in another place, and pass it with --head: a record with this hash must st
 	return cmd
 }
 
-// chainText is the result of a verification. A record that was changed is an error.
+// chainText formats the result of a verification. A modified record is an error.
 func chainText(check store.AuditCheck) (string, error) {
 	if check.Broken != nil {
 		return "", statusError{exitFailed, "the audit is broken: " + check.Broken.Error()}

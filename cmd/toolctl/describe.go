@@ -76,7 +76,7 @@ func (f fields) line(key, value string) {
 	fmt.Fprintf(f.w, "%-13s%s\n", key+":", clip.Line(cmp.Or(inspect.Show(value), "-")))
 }
 
-// some is like line, but prints nothing without a value.
+// some is like line, but prints nothing if the value is empty.
 func (f fields) some(key, value string) {
 	if value != "" {
 		f.line(key, value)

@@ -22,9 +22,9 @@ const (
 	exitFailed      = 1 // the tool reported failure, a scenario failed, diff found differences, an import conflicts
 	exitUsage       = 2
 	exitInvalid     = 3 // a manifest, arguments or a result breaks its rules or schema
-	exitRefused     = 4 // by policy, or an address that may not be reached
-	exitNotFound    = 5 // no such object, or an ambiguous name
-	exitPending     = 6 // pending approval
+	exitRefused     = 4 // a policy refused the call, or an address is not allowed
+	exitNotFound    = 5 // no object has the name, or the name is ambiguous
+	exitPending     = 6 // the call or run is pending approval
 	exitUnavailable = 7 // the upstream could not be reached, the store is locked, or time ran out
 	exitInterrupted = 130
 )
@@ -81,7 +81,7 @@ func exitCode(err error) int {
 		}
 		return exitFailed
 	case errors.As(err, &mcp):
-		if mcp.Code != 0 { // the server is there, and answered with an error
+		if mcp.Code != 0 { // the server was reached, and answered with an error
 			return exitFailed
 		}
 		return exitUnavailable

@@ -2,4 +2,4 @@
 
 package main
 
-func catchFileSize() {} // there is no such limit
+func catchFileSize() {} // this system has no such limit

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// catchFileSize makes a write beyond the limit of the file size (ulimit -f) an error like
-// that of a full disk, where it would end the process. Children have the limit's usual effect.
+// catchFileSize turns a write beyond the file size limit (ulimit -f) into an error like that of a full disk. By
+// default such a write ends the process. Child processes are not affected.
 func catchFileSize() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
 }

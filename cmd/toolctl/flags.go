@@ -17,7 +17,8 @@ import (
 	"toolctl.dev/toolctl/pkg/action"
 )
 
-// parsed adds a flag whose value is read from its text. If the default is the empty text, the empty text sets the zero value.
+// parsed adds a flag whose text is parsed into a value. If the default is the empty text, the empty text sets the zero
+// value.
 func parsed[T any](f *pflag.FlagSet, into *T, name, value string, read func(string) (T, error), usage string) {
 	v := &parsedValue[T]{optional: value == "", into: into, read: read}
 	_ = v.Set(value) // defaults are valid
@@ -45,7 +46,7 @@ func (v *parsedValue[T]) Set(text string) (err error) {
 	return nil
 }
 
-// expectedError says what a flag expects, after it got something else.
+// expectedError says which values a flag expects.
 type expectedError struct{ error }
 
 // bindChoice adds a flag that accepts one of some words, and completes them. The default is the value of into.

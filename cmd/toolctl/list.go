@@ -28,7 +28,7 @@ type listOptions struct {
 	headless          bool // prints tables without a header
 	watch             bool
 	watchOnly, events bool
-	// printed has the kinds and formats whose header a watch has printed; nil outside of a watch.
+	// printed has the kinds and formats whose header a watch has printed. It is nil outside of a watch.
 	printed map[string]bool
 }
 
@@ -289,10 +289,10 @@ func labelText(labels map[string]string) string {
 	return strings.Join(pairs, ",")
 }
 
-// detail is the text of the last column for an object.
+// detail returns the text of the last column for an object.
 func detail(o v1.Object) string {
 	switch o := o.(type) {
-	case *v1.Tool: // only the first paragraph: the others would run into it on one line
+	case *v1.Tool: // further paragraphs would run into the first one on a single line
 		first, _, _ := strings.Cut(strings.TrimSpace(o.Spec.Description), "\n\n")
 		return first
 	case *v1.Prompt:
@@ -312,7 +312,7 @@ func detail(o v1.Object) string {
 	return ""
 }
 
-// sourceText is the file or the MCP server that an object comes from.
+// sourceText returns the file or the MCP server that an object comes from.
 func sourceText(it registry.Item) string {
 	if it.Server != (v1.Key{}) {
 		return objectName(it.Server)

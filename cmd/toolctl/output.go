@@ -244,8 +244,8 @@ func (a *app) encoded(format string, v any) (bool, error) {
 	return false, nil
 }
 
-// printed prints the result of a verb: as json or yaml, or as the lines that text returns. The error of text is
-// the verdict of the command, which is returned after the result is printed.
+// printed returns a function that prints the result of a verb: as json or yaml, or as the lines that text returns. The
+// error of text is the verdict of the command, which is returned after the result is printed.
 func printed[T any](a *app, text func(T) (string, error)) func(T, error) error {
 	return func(v T, err error) error {
 		if err != nil {
@@ -314,8 +314,8 @@ func (t *table) row(cells ...string) {
 // listing describes how a list is printed in each format.
 type listing[T any] struct {
 	items    []T
-	value    any            // of all formats that print JSON or parts of it; default: an object with items
-	name     func(T) string // of the format name; items without a name are left out
+	value    any            // for all formats that print JSON or parts of it; default: an object with items
+	name     func(T) string // for the format name; items without a name are left out
 	empty    string         // printed to stderr in place of a table without rows
 	columns  []string
 	row      func(T) []string
@@ -378,7 +378,7 @@ func screenText(w io.Writer, s string) string {
 		return s
 	}
 	s = inspect.Show(strings.ReplaceAll(s, "\r\n", "\n"))
-	return strings.ReplaceAll(s, "\r", "⟨U+000D⟩") // it would overwrite the line
+	return strings.ReplaceAll(s, "\r", "⟨U+000D⟩") // a carriage return would overwrite the line
 }
 
 // objectName returns the name of an object in messages: tool/get-weather.

@@ -51,7 +51,7 @@ func parseTemplate(format string) (func(w io.Writer, doc json.RawMessage) error,
 		if err != nil {
 			return err
 		}
-		var b bytes.Buffer // a template that fails halfway prints nothing
+		var b bytes.Buffer // buffered, so that a template that fails halfway prints nothing
 		if err := t.Execute(&b, v); err != nil {
 			return usageError{err}
 		}

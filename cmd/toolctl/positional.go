@@ -11,14 +11,14 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// group makes a command that only has subcommands and prints its help.
+// group returns a command that only has subcommands and prints its help.
 func group(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	cmd.Args, cmd.RunE = noSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(subcommands...)
 	return cmd
 }
 
-// newHelpCmd is the help command of cobra, except that an unknown command is an error.
+// newHelpCmd returns the help command of cobra, except that an unknown command is an error.
 func newHelpCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:               "help [COMMAND]...",
@@ -60,7 +60,7 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	return usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), nearestCommand(cmd, args[0]))
 }
 
-// ofKubectl names the replacements for commands of kubectl that toolctl does not have.
+// ofKubectl maps commands of kubectl that toolctl does not have to their replacements.
 var ofKubectl = map[string]string{
 	"patch":    "change the file and apply it, or 'toolctl edit KIND/NAME'",
 	"label":    "change metadata.labels in the file and apply it, or 'toolctl edit KIND/NAME'",

@@ -13,7 +13,7 @@ import (
 )
 
 func newRootCmd(a *app) *cobra.Command {
-	var everywhere bool // -A
+	var everywhere bool // the flag -A
 	root := &cobra.Command{
 		Use:   "toolctl",
 		Short: "kubectl for the tools that AI agents use",

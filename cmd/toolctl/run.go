@@ -88,7 +88,7 @@ func (o *runOptions) run(ctx context.Context) (err error) {
 	show := o.newRunView(format)
 	o.Selector, o.Agent.On, o.Asker = o.selector, show.event, o.askerBeside(&o.Arguments, o.noInput)
 	res, err := o.Run.Run(ctx)
-	if err != nil && (res == nil || res.ID == "") { // it never began
+	if err != nil && (res == nil || res.ID == "") { // the run never began
 		return err
 	}
 	if res.Request != nil {

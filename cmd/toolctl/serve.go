@@ -241,7 +241,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	case o.person:
 		level = slog.LevelWarn
 	}
-	defer tty.KeepOnBrokenPipe()() // calls continue if nobody reads the log
+	defer tty.KeepOnBrokenPipe()() // calls must continue even if nobody reads the log
 	o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, &slog.HandlerOptions{Level: level})))
 	o.lasting, o.scraped = true, o.Metrics != ""
 	g := &o.conf.Gateway

@@ -48,17 +48,17 @@ func (o *serveOptions) openConsole(ctx context.Context) error {
 	pages := console.New(console.Options{
 		Login: o.whoami(), Webhook: hook, URL: o.uiURL, Logger: o.log, MeterProvider: o.watched(ctx).MeterProvider(), TestReport: at, Operators: o.operators,
 	})
-	var ended []func() // ends what offers links
+	var ended []func() // functions that stop offering links
 	g := &o.conf.Gateway
 	g.OnCall, g.OnPending = pages.Called, pages.Waits
-	g.HTTP.BothLoopbacks = o.uiURL == "" // where the link to the console has a name below localhost
+	g.HTTP.BothLoopbacks = o.uiURL == "" // the link to the console may use a name below localhost
 	o.Opened = func(g *gateway.Gateway) func() {
 		pages.Attach(g)
 		return func() {
 			for _, end := range ended {
 				end()
 			}
-			_ = pages.Close() // it never fails
+			_ = pages.Close() // Close never fails
 		}
 	}
 	o.Listening = func(at net.Addr, url string, authenticates bool) {

@@ -39,7 +39,7 @@ func (o *serveOptions) linkKey() string {
 			}
 		}
 	}
-	raw, _ := json.Marshal([]any{places, o.Pull.Address, o.conf.Namespace, o.conf.Gateway.Subset.Selector}) // texts can be encoded
+	raw, _ := json.Marshal([]any{places, o.Pull.Address, o.conf.Namespace, o.conf.Gateway.Subset.Selector}) // texts can always be encoded
 	return fmt.Sprintf("%x", sha256.Sum256(raw))[:16]
 }
 
@@ -74,7 +74,7 @@ func (o *serveOptions) running(port int) (links []string) {
 			key = "*"
 		}
 	}
-	sockets, _ := fs.Glob(os.DirFS(dir), key+"-"+at+".sock") // the pattern is sound
+	sockets, _ := fs.Glob(os.DirFS(dir), key+"-"+at+".sock") // the pattern is valid
 	for _, socket := range sockets {
 		link, err := tty.Ask(filepath.Join(dir, socket))
 		if err != nil {

@@ -1,12 +1,12 @@
-// Package action is what toolctl does: one verb a file, each a small type with its options as fields
-// and one Run, which returns plain data. The command line reads flags and prints results, the console
-// shows them, and the operator, an MCP server for agents that write manifests, and Go programs call them.
+// Package action implements the verbs of toolctl, one in each file. A verb is a small type with its options as fields
+// and a Run method, which returns plain data. The command line, the console, the operator, an MCP server for agents
+// that write manifests, and Go programs call the verbs.
 //
 //	c := &action.Config{Files: []string{"manifests/"}}
 //	r, err := (&action.Apply{Config: c, Selection: action.Selection{Prune: true}}).Run(ctx)
 //
-// A [Config] says where manifests and the store are, and is shared by all verbs. An error of a verb's
-// options is a [UsageError]; those of manifests, policies and tools are the errors of api/v1.
+// All verbs share a [Config], which says where manifests and the store are. An error of a verb's options is a
+// [UsageError]; those of manifests, policies and tools are the errors of api/v1.
 package action
 
 import (
@@ -23,7 +23,7 @@ import (
 	"toolctl.dev/toolctl/pkg/overlay"
 )
 
-// Config is what verbs share. The zero value is the store of the current folder.
+// Config has the options that all verbs share. The zero value uses the store of the current folder.
 type Config struct {
 	// Files are the files and folders of manifests; "-" is Stdin. Default: the store.
 	Files []string
@@ -31,7 +31,7 @@ type Config struct {
 	Overlays []string
 	// Unbuilt is called with the folders that have a kustomization.yaml but are read file by file.
 	Unbuilt func(folders []string)
-	// Stdin is read once, for the "-" of Files.
+	// Stdin is the input for "-" in Files. It is read once.
 	Stdin io.Reader
 	// DSN names the store, such as state.db or postgres://…. Default: TOOLCTL_STORE, or the store in .toolctl
 	// of the current folder or the nearest parent that has one.
@@ -48,13 +48,13 @@ type Config struct {
 	// Gateway has the environment, the permissions and the network access of the manifests. Its Source may
 	// replace Files.
 	Gateway gateway.Options
-	// Opened is called with the open workspace of a verb that needs one, Asked with the answers of the MCP
-	// servers that the verb queries, and Found with a tool that an MCP server offers and the verb was given by
-	// name.
+	// Opened is called with the open workspace of a verb that needs one. Asked is called with the answers of the MCP
+	// servers that the verb queries. Found is called with a tool that an MCP server offers and that the caller of the
+	// verb named.
 	Opened func(*Workspace)
 	Asked  func([]mcp.ServerState)
 	Found  func(*v1.Tool)
-	// Warned is called with a sentence on what was probably meant differently.
+	// Warned is called with a sentence about a likely mistake.
 	Warned func(text string)
 }
 

@@ -36,15 +36,15 @@ type Apply struct {
 	History int
 }
 
-// Applied is the result of an [Apply].
+// Applied is the result of [Apply].
 type Applied struct {
 	Set     string
 	DryRun  bool
 	Changes []Change
 	// Kept are the objects of the set that --prune left because of their annotation.
 	Kept []v1.Key
-	// Left are the objects that stay in another set, by the name of that set, if the paths of that set contain
-	// all applied paths: this apply creates no revision of it, although it looks like a part of it.
+	// Left are the objects that stay in another set, by the name of that set, if the paths of that set contain all
+	// applied paths. Although the applied files look like a part of that set, the apply creates no revision of it.
 	Left map[string][]v1.Key
 	// Servers are the MCP servers in the set and those that were applied.
 	Servers []v1.Key

@@ -75,7 +75,7 @@ func (a *Approvals) Run(ctx context.Context) (found []Approval, err error) {
 	return found, err
 }
 
-// withCalls opens the store with the pending calls. Beside --store, -f may name the manifests of their tools.
+// withCalls opens the store with the pending calls. With --store, -f may name the manifests of their tools.
 func (c *Config) withCalls(ctx context.Context, do func(store.Store) error) error {
 	only := *c
 	if c.DSN != "" {
@@ -84,8 +84,8 @@ func (c *Config) withCalls(ctx context.Context, do func(store.Store) error) erro
 	return only.withKept(ctx, "-f does not apply here: pending calls are in the store", do)
 }
 
-// labeledKeys reports which objects of the store match a selector. A tool of an MCP server has the labels of
-// its server; an object that the store no longer has matches none.
+// labeledKeys returns a function that reports which objects of the store match a selector. A tool of an MCP server has
+// the labels of its server; an object that the store no longer has matches no selector.
 func labeledKeys(ctx context.Context, s store.Objects, selector string) (func(v1.Key) bool, error) {
 	has, err := Labeled(selector)
 	if err != nil {
@@ -131,7 +131,7 @@ func (d *Decide) Run(ctx context.Context) (decided *Approval, err error) {
 	}
 	by.By = cmp.Or(by.By, d.By)
 	open := d.withCalls
-	if d.Edit != nil { // the files are there to check the arguments
+	if d.Edit != nil { // files are only needed to check the arguments
 		open = func(ctx context.Context, do func(store.Store) error) error { return d.withStore(ctx, false, do) }
 	}
 	err = open(ctx, func(s store.Store) error {
@@ -144,7 +144,7 @@ func (d *Decide) Run(ctx context.Context) (decided *Approval, err error) {
 			return err
 		}
 		if d.Edit != nil {
-			if state != v1.ApprovalPending { // before an editor opens
+			if state != v1.ApprovalPending { // report it before an editor opens
 				return &v1.ApprovalError{ID: p.ID, State: state, By: p.By}
 			}
 			if by.Args, err = d.Edit(&p, func(args json.RawMessage) (bool, error) { return d.checkEdited(ctx, &p, args) }); err != nil {

@@ -22,10 +22,10 @@ import (
 // maxArgsBytes limits a file of arguments.
 const maxArgsBytes = 10 << 20
 
-// Arguments are those of a call or the variables of a prompt, as a person writes them. They
-// are merged in this order; a whole object and a file are overridden key by key.
+// Arguments are the arguments of a call or the variables of a prompt, as a person writes them. The file is merged
+// first, then whole objects, then key=value and key:=JSON. Later values replace earlier ones key by key.
 //
-//	city=Oslo        the text "Oslo"; the tool's schema turns "5" into 5 where it wants a number
+//	city=Oslo        the text "Oslo"; the tool's schema turns "5" into 5 where it requires a number
 //	days:=3          any JSON value
 //	{"city":"Oslo"}  a whole object
 //	-                a whole object from stdin
@@ -67,7 +67,7 @@ func (a *Arguments) Object(c *Config) (all json.RawMessage, pairs map[string]jso
 	return a.merged(c, false)
 }
 
-// merged merges what makes up an object. With files, @FILE is one more whole object.
+// merged merges all parts into one object. With files, @FILE also adds a whole object.
 func (a *Arguments) merged(c *Config, files bool) (all json.RawMessage, pairs map[string]json.RawMessage, err error) {
 	if err := a.check(c); err != nil {
 		return nil, nil, err
@@ -123,7 +123,7 @@ func (a *Arguments) vars(c *Config, p *prompt.Prompt) (json.RawMessage, error) {
 	}
 	switch len(flags) {
 	case 0:
-		return nil, nil // the prompt reports what it takes
+		return nil, nil // the prompt reports which input it accepts
 	case 1:
 	default:
 		return nil, usagef("prompt %q takes one value, not variables by name: give -a once", p.Object().Metadata.Name)

@@ -44,7 +44,7 @@ func (a *Audit) Run(ctx context.Context, do func(store.Store, store.AuditFilter)
 			if namespace, local, ok := strings.Cut(name, "/"); ok {
 				f.Namespace, name = namespace, local
 			}
-			f.Tool = "" // only records about tools have it
+			f.Tool = "" // only records about tools have a tool
 			fits := regexp.MustCompile("^" + strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(name)) + "$")
 			s = chosenAudit{s, func(r *v1.AuditRecord) bool {
 				return r.Change != nil && strings.EqualFold(r.Change.Kind, first) && fits.MatchString(r.Change.Name)
@@ -84,7 +84,8 @@ func decidedAs(decision string) func(*v1.AuditRecord) bool {
 	return func(r *v1.AuditRecord) bool { return r.Policy != nil && r.Policy.Decision == decision }
 }
 
-// EachAudit reads the newest records backwards, in parts that grow: without that, a limit would read the whole log.
+// EachAudit reads the newest records backwards, in parts of growing size. Without this, a limit would read the whole
+// log.
 func (l chosenAudit) EachAudit(ctx context.Context, filter store.AuditFilter, fn func(store.AuditLine) error) error {
 	if filter.Limit == 0 {
 		return l.eachChosen(ctx, filter, fn)

@@ -13,7 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// Call calls one tool, or says what a call would do.
+// Call calls one tool, or reports what a call would do.
 type Call struct {
 	*Config
 	// Call names the tool and the caller. Its Args are replaced by Arguments, and its Namespace by that of the Config.
@@ -34,7 +34,7 @@ type Called struct {
 	Stored bool
 }
 
-// Run makes the call. Once the tool is found, there is a result even beside an error.
+// Run makes the call. Once the tool is found, there is a result even if there is an error.
 func (c *Call) Run(ctx context.Context) (called *Called, err error) {
 	if c.Timeout < 0 {
 		return nil, usagef("--timeout %s: expected a time above 0", c.Timeout)
@@ -110,7 +110,7 @@ func (c *Call) prepared(ctx context.Context, do func(*Workspace, v1.Call) error)
 	})
 }
 
-// unwritten adds to an error about arguments how to write the one that was given as text.
+// unwritten adds to an error about arguments how to write an argument that was given as text.
 func unwritten(err error, pairs map[string]json.RawMessage) error {
 	if invalid, ok := errors.AsType[*v1.ValidationError](err); ok && invalid.Type == v1.ArgsInvalid {
 		if how := howWritten(invalid, pairs); how != "" {

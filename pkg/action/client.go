@@ -32,7 +32,7 @@ type Client struct {
 	Name string
 	// URL is the address of a running server. Default: the client starts one.
 	URL string
-	// TokenEnv is the variable with the token for URL, or "" for none. Default: none for a loopback address,
+	// TokenEnv is the variable with the token for URL, or "" if no token is needed. Default: "" for a loopback address,
 	// otherwise TOOLCTL_TOKEN.
 	TokenEnv *string
 	// Authoring starts 'toolctl mcp authoring' instead.
@@ -57,7 +57,7 @@ type ClientEntry struct {
 	// Difference shows the lines that change, without the values of variables.
 	Difference string
 
-	mode, modeBefore fs.FileMode // of the file; 0 for none before
+	mode, modeBefore fs.FileMode // of the file; 0 if the file did not exist
 }
 
 const defaultTokenEnv = "TOOLCTL_TOKEN"
@@ -126,7 +126,7 @@ func (c *Client) Run(ctx context.Context) (*ClientEntry, error) {
 	return e, nil
 }
 
-// server returns what a client has to know of the server.
+// server returns the description of the server that the client needs.
 func (c *Client) server(ctx context.Context) (s mcpclients.Server, err error) {
 	switch {
 	case c.Authoring && c.URL != "":
@@ -185,8 +185,8 @@ func (c *Config) AuthoringFolder() (string, error) {
 	return dir, nil
 }
 
-// variables returns the environment variables that the manifests need: those without a fallback, and those with
-// one that are set here.
+// variables returns the environment variables that the manifests need: those without a fallback, and those with a
+// fallback that are set here.
 func (c *Client) variables(ctx context.Context) ([]string, error) {
 	var objects []v1.Object
 	if len(c.Files) > 0 {
@@ -253,7 +253,7 @@ func (c *Client) command() (mcpclients.Server, error) {
 		paths = append(paths, [2]string{"--lock-file", c.Gateway.LockFile})
 	}
 	for _, p := range paths {
-		if flag, path := p[0], p[1]; flag == "--store" && strings.Contains(path, ":") { // an address, not a path
+		if flag, path := p[0], p[1]; flag == "--store" && strings.Contains(path, ":") { // the store is an address, not a path
 			e.Args = append(e.Args, flag, path)
 		} else if path, err = filepath.Abs(path); err != nil {
 			return e, err

@@ -18,9 +18,9 @@ import (
 
 // Observer determines the status of objects from the sets of a store and from the lock.
 type Observer struct {
-	newest    map[string]store.Revision // by set
+	newest    map[string]store.Revision // newest revision of each set
 	overrides []store.Override
-	lock      *lock.File // nil for none
+	lock      *lock.File // nil without a lock
 }
 
 // NewObserver reads the newest revision of each set, the overrides, and the lock if it exists; named is as in
@@ -135,8 +135,8 @@ func begins(rec *store.Record, c *v1.Condition) store.Seen {
 
 // Reasons of the condition Drifted for which the time of the change is known.
 const (
-	reasonChangedSince = "ChangedSince" // something else than its set changed the object
-	reasonOverridden   = "Overridden"   // an override in the store gives it another text
+	reasonChangedSince = "ChangedSince" // the object was changed outside its set
+	reasonOverridden   = "Overridden"   // an override in the store replaces its text
 )
 
 func ready(it registry.Item, state *mcp.ServerState) v1.Condition {

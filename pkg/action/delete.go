@@ -137,7 +137,7 @@ func (d *Delete) existing(ctx context.Context, s store.Store, keys []v1.Key) ([]
 	return out, nil
 }
 
-// namesOf returns a registry of the objects in a store, to find them by name.
+// namesOf returns a registry of the objects in a store, for finding them by name.
 func namesOf(ctx context.Context, s store.Objects) (*registry.Registry, error) {
 	objects, err := Objects(ctx, s, store.ListOptions{})
 	if err != nil {

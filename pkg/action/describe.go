@@ -34,18 +34,18 @@ type Described struct {
 	Record *store.Record
 	// Override replaces the description of a tool; nil without one.
 	Override *store.Override
-	// Policies are those that govern a tool that is ready.
+	// Policies are the policies that govern a tool that is ready.
 	Policies []string
 	// Prompt is set for a prompt that is ready, and Tools are the tools that it names.
 	Prompt *prompt.Prompt
 	Tools  []string
 	// Status is nil for objects of files and servers.
 	Status *v1.Status
-	// State is the answer of an MCP server that was queried.
+	// State is the answer of an MCP server if it was queried.
 	State *mcp.ServerState
 }
 
-// Run describes the objects. Beside an error, it returns the objects before it.
+// Run describes the objects. If there is an error, it returns the objects before it.
 func (d *Describe) Run(ctx context.Context) (all []Described, err error) {
 	has, err := Labeled(d.Selector)
 	if err != nil {
@@ -116,7 +116,7 @@ func (d *Describe) describe(ctx context.Context, w *Workspace, kind, name string
 		}
 	}
 	if m, ok := r.Object.(*v1.Prompt); ok && r.Ready {
-		r.Prompt, _ = prompt.Compile(m) // it is ready
+		r.Prompt, _ = prompt.Compile(m) // a ready prompt compiles
 		r.Tools = toolsOf(w.Registry, m)
 	}
 	r.Shown, err = redact.Manifest(r.Object)

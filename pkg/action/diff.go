@@ -59,8 +59,8 @@ func (d *Diff) Run(ctx context.Context) (*Differences, error) {
 	return r, d.locate(ctx, r.Report)
 }
 
-// placed reports whether the files are read with the positions of their fields at once: overlays and stdin
-// cannot be read again.
+// placed reports whether the positions of fields must be read at once, because overlays and stdin cannot be read
+// again.
 func (d *Diff) placed() bool { return len(d.Overlays) > 0 || slices.Contains(d.Files, "-") }
 
 // locate finds the positions of the changes. The positions of all fields take more memory than the objects, so

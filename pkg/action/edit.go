@@ -29,7 +29,7 @@ type Edit struct {
 // Edited is the result for one object.
 type Edited struct {
 	Key v1.Key
-	// Cancelled is the reason why nothing was applied; empty if something was.
+	// Cancelled is the reason why nothing was applied; empty if the object was applied.
 	Cancelled string
 	Changes   []Change
 }
@@ -37,7 +37,7 @@ type Edited struct {
 // maxEdited limits an edited manifest, in bytes.
 const maxEdited = 10 << 20
 
-// Run edits the objects one by one. Beside an error, it returns the results before it.
+// Run edits the objects one by one. If there is an error, it returns the results before it.
 func (e *Edit) Run(ctx context.Context) (all []Edited, err error) {
 	if len(e.Files) > 0 {
 		return nil, usagef("-f does not apply to edit: open the files in an editor yourself")
@@ -156,7 +156,7 @@ func writeNamed(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// ask opens the editor with our lines above the text, and returns the edited text.
+// ask opens the editor with toolctl's lines above the text, and returns the edited text.
 func (e *Edit) ask(ctx context.Context, file string, head, errs []string, body []byte) ([]byte, error) {
 	var b bytes.Buffer
 	for _, line := range slices.Concat(head, errs) {

@@ -20,8 +20,8 @@ type ImportOpenAPI struct {
 	Include, Exclude []string
 	Tools            openapi.Options
 	Folder           openapi.FolderOptions
-	// Given reports whether the flag with this name is given. Options of the tools that are not given have the
-	// values of the last import into Dir; Taken is called with those.
+	// Given reports whether the caller has set the flag with this name. Other options of the tools have the values of the
+	// last import into Dir, and Taken is called with these options.
 	Given func(flag string) bool
 	Taken func(flags []string)
 	// Made is called with the tools before they are written.
@@ -73,8 +73,8 @@ func (i *ImportOpenAPI) Run(ctx context.Context) (_ *ImportedOpenAPI, err error)
 	return r, err
 }
 
-// takeLast fills in the options of the last import into the folder that are not given now: otherwise an update
-// would also change the tools.
+// takeLast sets options that are not given to those of the last import into the folder. Without this, an update would
+// also change the tools.
 func (i *ImportOpenAPI) takeLast(o *openapi.Options) error {
 	last, err := openapi.LastOptions(i.Dir)
 	if err != nil {

@@ -32,7 +32,7 @@ type Import struct {
 
 // Format is a format that [Import] reads.
 type Format struct {
-	most int // bytes
+	most int // maximum size in bytes
 	read func(file string, data []byte) ([]v1.Object, []string, error)
 }
 
@@ -68,8 +68,8 @@ func (i *Import) Run(ctx context.Context) ([]v1.Object, error) {
 	return objects, nil
 }
 
-// WriteManifests writes one file for each object into a folder and returns the paths. If a file exists, it
-// fails before it writes any, unless force is set.
+// WriteManifests writes one file for each object into a folder and returns the paths. If one of the files exists, it
+// writes nothing and fails, unless force is set.
 func WriteManifests(dir string, objects []v1.Object, force bool) (paths []string, err error) {
 	texts := make([][]byte, len(objects))
 	for i, o := range objects {

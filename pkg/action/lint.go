@@ -35,7 +35,7 @@ type Linted struct {
 
 // Run loads and checks the manifests.
 func (o Lint) Run(ctx context.Context) (Linted, error) {
-	o.Places, o.SkipTexts = true, true // rules check the texts
+	o.Places, o.SkipTexts = true, true // the rules of lint check the texts themselves
 	set, violations, err := o.Check.Run(ctx)
 	if err != nil {
 		return Linted{}, err

@@ -58,8 +58,8 @@ func (l *List) Run(ctx context.Context) (r *Listed, err error) {
 	return r, err
 }
 
-// in lists the objects of a workspace, request by request. It returns a result beside an error when only the
-// statuses could not be read.
+// in lists the objects of a workspace, request by request. If only the statuses cannot be read, it returns both a
+// result and an error.
 func (l *List) in(ctx context.Context, w *Workspace) (*Listed, error) {
 	if l.Ready && w.OfFiles {
 		w.Registry.Check(ctx)
@@ -204,7 +204,7 @@ func (l *List) prompts(reg *registry.Registry, q registry.Query, states []mcp.Se
 	return pageOf(items, l.Limit, l.Offset), len(items), nil
 }
 
-// pageOf returns limit items after offset; all of them for 0.
+// pageOf returns limit items after offset; a limit of 0 means all items.
 func pageOf[T any](items []T, limit, offset int) []T {
 	items = items[min(offset, len(items)):]
 	if limit > 0 {

@@ -9,15 +9,15 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// The events of a watch, by the names that Kubernetes gives them.
+// The events of a watch, with the names from Kubernetes.
 const (
 	EventAdded    = "ADDED"
 	EventModified = "MODIFIED"
 	EventDeleted  = "DELETED"
 )
 
-// Watch calls changed with the objects that exist now, and then with those that are added, modified or
-// deleted, until ctx ends. Errors in between go to failed, and the watch goes on.
+// Watch calls changed with the existing objects, and then with those that are added, modified or deleted, until ctx
+// ends. It passes errors to failed and continues.
 func (l *List) Watch(ctx context.Context, changed func(items []ListedItem) error, failed func(error)) error {
 	return l.within(ctx, func(w *Workspace) error {
 		last := seenItems{}
@@ -27,7 +27,7 @@ func (l *List) Watch(ctx context.Context, changed func(items []ListedItem) error
 			case err != nil && (r != nil || len(last) == 0):
 				return err
 			case err != nil:
-				r = &Listed{} // all that was listed has been deleted
+				r = &Listed{} // all listed objects were deleted
 			}
 			events, err := last.update(r.Items)
 			if err != nil || len(events) == 0 && !first {
@@ -57,13 +57,13 @@ func (l *List) Watch(ctx context.Context, changed func(items []ListedItem) error
 	})
 }
 
-// seenItems are the objects as a watch reported them last, with a text that differs when they have changed.
+// seenItems has the objects that a watch reported last, each with a text that differs if the object has changed.
 type seenItems map[v1.Key]struct {
 	ListedItem
 	text []byte
 }
 
-// update returns the differences to items, which take the place of what was seen.
+// update returns the differences between seen and items, and replaces seen by items.
 func (seen seenItems) update(items []ListedItem) (events []ListedItem, err error) {
 	now := make(map[v1.Key]bool, len(items))
 	for _, it := range items {

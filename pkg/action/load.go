@@ -57,7 +57,7 @@ func (c *Config) Checking(r Reading) (Check, error) {
 			told = true
 			return set, nil
 		},
-		Places:    r.Places || slices.Contains(r.Paths, "-"), // stdin is read once
+		Places:    r.Places || slices.Contains(r.Paths, "-"), // stdin can be read only once
 		Namespace: c.Namespace, Beside: r.Beside, Locks: locks, Options: o,
 	}, nil
 }
@@ -133,7 +133,7 @@ func Regular(paths []string) error {
 	return nil
 }
 
-// keyNamed is the key of NAME or NAMESPACE/NAME; a name alone is in the namespace of the [Config].
+// keyNamed returns the key for NAME or NAMESPACE/NAME. A name alone is in the namespace of the [Config].
 func (c *Config) keyNamed(kind, name string) v1.Key {
 	k := v1.Key{Kind: kind, Namespace: cmp.Or(c.Namespace, v1.DefaultNamespace), Name: name}
 	if namespace, local, ok := strings.Cut(name, "/"); ok {

@@ -82,8 +82,7 @@ func (l *Lock) Run(ctx context.Context) (*Locked, error) {
 	})
 }
 
-// servers returns the named servers, or all without Names, and separately the named ones that only the lock
-// has.
+// servers returns the named servers, or all servers without Names. gone are the named servers that only the lock has.
 func (l *Lock) servers(w *Workspace, old *lock.File) (keys, gone []v1.Key, err error) {
 	if len(l.Names) == 0 {
 		has, err := Labeled(l.Selector)
@@ -130,7 +129,7 @@ func LockServers(states []mcp.ServerState) (now []lock.Server, down []mcp.Server
 		}
 		entry := lock.Server{Key: s.Key, Name: s.ServerName, Version: s.ServerVersion, ProtocolVersion: s.ProtocolVersion}
 		for _, t := range s.Tools {
-			if entry.Tool(t.Remote) == nil { // the second tool of one name is a problem of the server
+			if entry.Tool(t.Remote) == nil { // a second tool with the same name is a problem of the server
 				entry.Tools = append(entry.Tools, lock.Of(gateway.Definition(t)))
 			}
 		}

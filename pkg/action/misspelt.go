@@ -19,10 +19,10 @@ type properties struct {
 	AdditionalProperties json.RawMessage            `json:"additionalProperties"`
 }
 
-// misspelt names arguments that an open schema allows although the caller probably meant a property with nearly
-// the same name that the call lacks. A closed schema refuses such arguments.
+// misspelt names arguments that an open schema allows, but that the caller probably misspelled: the call lacks a
+// property with nearly the same name. A closed schema refuses such arguments.
 func misspelt(tool *v1.Tool, args json.RawMessage) []string {
-	const most = 100 // arguments that are looked at
+	const most = 100 // maximum number of arguments to check
 	var schema properties
 	var given map[string]json.RawMessage
 	if json.Unmarshal(tool.Spec.InputSchema, &schema) != nil || json.Unmarshal(args, &given) != nil {

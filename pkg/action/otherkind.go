@@ -8,8 +8,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// OtherKind extends the error for a name without an object of a kind: it names an object of another kind with
-// that name, and how to use it.
+// OtherKind extends the error for a name that no object of a kind has. If an object of another kind has the name, the
+// error names it and explains how to use it.
 func (w *Workspace) OtherKind(kind, namespace, name string, err error) error {
 	var missing *v1.NotFoundError
 	if !errors.As(err, &missing) || missing.Ambiguous || missing.Kind != kind {

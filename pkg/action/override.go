@@ -75,7 +75,7 @@ func (o *Override) earlier(tool v1.Key, all []store.Override) (string, error) {
 	return "", usagef("%s has no version %q: it has %s", ToolName(tool), o.Version, strings.Join(known, ", "))
 }
 
-// ToolName is the name of a tool in messages: tool/NAME, with the namespace unless it is the default.
+// ToolName returns the name of a tool for messages: tool/NAME, with the namespace unless it is the default.
 func ToolName(tool v1.Key) string {
 	if tool.Namespace == v1.DefaultNamespace {
 		return "tool/" + tool.Name
@@ -106,7 +106,7 @@ func (o Overrides) Run(ctx context.Context) (all []store.Override, err error) {
 	return all, err
 }
 
-// withOverrides opens the store and finds the tool that a name means.
+// withOverrides opens the store and finds the tool with a name.
 func (c *Config) withOverrides(ctx context.Context, name string, do func(store.Store, v1.Key) error) error {
 	if len(c.Files) > 0 {
 		return usagef("-f does not apply to overrides: remove it, or select a store with --store")

@@ -74,8 +74,8 @@ func newFolder(dir string) error {
 	return nil
 }
 
-// Package are the verbs about manifests in an OCI registry, at oci://HOST/REPOSITORY[:TAG][@DIGEST]:
-// [Package.Push], [Package.Pull], [Package.Sign] and [Package.Verify].
+// Package has the verbs for manifests in an OCI registry, at oci://HOST/REPOSITORY[:TAG][@DIGEST]: [Package.Push],
+// [Package.Pull], [Package.Sign] and [Package.Verify].
 type Package struct {
 	*Config
 	Address string
@@ -91,7 +91,7 @@ type Package struct {
 
 // Packaged is the result of a verb of [Package].
 type Packaged struct {
-	Package string `json:"package"` // by digest
+	Package string `json:"package"` // address with the digest
 	Digest  string `json:"digest"`
 	Objects int    `json:"objects,omitempty"`
 	Files   int    `json:"files,omitempty"`
@@ -243,7 +243,7 @@ func (p *Package) Sign(ctx context.Context) (*Packaged, error) {
 	if p.Key == "" {
 		return nil, usagef("name the private key with --key")
 	}
-	if err := perm.File(p.Key); err != nil { // a private key is its owner's alone
+	if err := perm.File(p.Key); err != nil { // only the owner may read a private key
 		return nil, err
 	}
 	key, err := readKey(p.Key, oci.ReadSigner)

@@ -18,7 +18,7 @@ type Reconcile struct {
 	// Selection names the set, by default the address without its ref. Objects that the source no longer has
 	// are always deleted.
 	Selection
-	// Pull is the source. Logger hears which revision replaces a bad one. Default: no messages.
+	// Pull is the source. The Logger gets a message when a revision replaces a bad one. Default: no messages.
 	Pull   Pull
 	Logger *slog.Logger
 	// Overrides is [KeepOverrides], [ReportOverrides] or [RemoveOverrides].

@@ -47,8 +47,8 @@ type ReconcileSource interface {
 
 // How a [reconciler] treats overrides that make the served text differ from the source.
 const (
-	KeepOverrides   = "keep"   // they stay, and are logged once
-	ReportOverrides = "report" // they stay, and are logged as a warning
+	KeepOverrides   = "keep"   // overrides stay, and are logged once
+	ReportOverrides = "report" // overrides stay, and are logged as a warning
 	RemoveOverrides = "remove"
 )
 
@@ -82,7 +82,7 @@ type reconciler struct {
 	remembers bool
 }
 
-// applied tells a source the last applied commit, from the revisions of the set.
+// applied gives a source the last applied commit, from the revisions of the set.
 type applied struct{ *reconciler }
 
 // Last returns the commit that was reconciled last. Commits restored by an undo do not count.
@@ -151,7 +151,7 @@ func (r *reconciler) Follow(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	r.Remote.Pull() // the first time
+	r.Remote.Pull() // for the first revision
 	told, drift := "", ""
 	for range news {
 		did, err := r.Once(ctx)
@@ -181,7 +181,7 @@ func (r *reconciler) Follow(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// tell logs overrides in one line unless they are those of before, and returns them as text for the next call.
+// tell logs the overrides in one line if they differ from before, and returns them as text for the next call.
 func (r *reconciler) tell(ctx context.Context, log *slog.Logger, all []Overridden, before string) string {
 	texts := make([]string, len(all))
 	for i := range all {

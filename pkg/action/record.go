@@ -28,7 +28,7 @@ type Record struct {
 	Calls func(context.Context, *scenario.Recorder) error
 }
 
-// Recorded is the result of a [Record]. Beside an error, it has what was written before.
+// Recorded is the result of a [Record]. If there is an error, it has the results before it.
 type Recorded struct {
 	// Calls is the number of recorded calls, and Dropped that of further calls that exceeded the limit.
 	Calls, Dropped int

@@ -37,8 +37,8 @@ type Run struct {
 
 // ModelChoice selects a model. A pending run keeps it.
 type ModelChoice struct {
-	Provider string `json:"provider,omitempty"` // default: that of the prompt
-	Model    string `json:"model,omitempty"`    // default: that of the prompt
+	Provider string `json:"provider,omitempty"` // default: the provider of the prompt
+	Model    string `json:"model,omitempty"`    // default: the model of the prompt
 	// Script is a file with the replies for [scripted.Provider].
 	Script string `json:"script,omitempty"`
 }
@@ -52,7 +52,7 @@ type Ran struct {
 	Stored bool
 }
 
-// Run runs the prompt. Once the run has begun, there is a result with an ID even beside an error.
+// Run runs the prompt. Once the run has begun, there is a result with an ID even if there is an error.
 func (r *Run) Run(ctx context.Context) (ran *Ran, err error) {
 	switch {
 	case r.Resume != "" && (r.Prompt != "" || len(r.Arguments.Flags) > 0 || r.Arguments.File != ""):
@@ -90,7 +90,7 @@ func (r *Run) Run(ctx context.Context) (ran *Ran, err error) {
 		case states == nil:
 			return usagef("-f does not apply here: suspended runs are in the store; name it with --store")
 		}
-		w.ask(ctx) // its prompt, and so the tools it needs, are known only after the run is read
+		w.ask(ctx) // the prompt, and so the needed tools, are known only after the run is read
 		ran.Result, err = agent.Resume(ctx, w.Registry, r.Resume, o)
 		return err
 	}, func(g *gateway.Options) { g.Attachments = o.Attachments })
@@ -128,7 +128,7 @@ func (r *Run) play(ctx context.Context, w *Workspace, o agent.Options, ran *Ran)
 	return err
 }
 
-// nobody is the model of a dry run, which asks none.
+// nobody is the model of a dry run, which sends no request.
 type nobody struct{}
 
 func (nobody) Generate(context.Context, agent.Request, func(agent.Delta)) (agent.Reply, error) {
@@ -152,7 +152,7 @@ func compilePrompt(it registry.Item) (*prompt.Prompt, error) {
 // creates the model of a provider once.
 func (r *Run) modelFor(states *runStates) func(*v1.Prompt) (agent.Model, string, error) {
 	made := map[string]agent.Model{}
-	first := "" // the provider of the outermost prompt; prompts without a provider use it
+	first := "" // provider of the outermost prompt, for prompts without a provider
 	return func(p *v1.Prompt) (agent.Model, string, error) {
 		chosen, skip := r.Model, 0
 		if states != nil && states.flags != nil { // the run is resumed

@@ -24,7 +24,7 @@ type runStates struct {
 	// namespace limits the runs to prompts of this namespace; empty means all.
 	namespace string
 
-	// Set by Take.
+	// Take sets these fields.
 	flags   *ModelChoice
 	asked   int  // number of earlier requests to the model
 	inOlder bool // the run is in the older folder
@@ -64,7 +64,7 @@ func (s *runStates) Save(ctx context.Context, id string, state []byte) error {
 	if err != nil {
 		return err
 	}
-	name := s.prompt // also for an unreadable state
+	name := s.prompt // also used if the state cannot be read
 	if res := resultOf(state); res.Prompt != "" {
 		name = res.Namespace + "/" + res.Prompt
 	}

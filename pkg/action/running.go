@@ -102,7 +102,7 @@ func readReadiness(ctx context.Context, at url.URL) (*Readiness, error) {
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, errors.Unwrap(err) // without the address, which the caller adds
+		return nil, errors.Unwrap(err) // the caller adds the address
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxStatus))

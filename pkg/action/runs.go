@@ -19,16 +19,15 @@ const (
 	runRenewal = 10 * time.Second
 )
 
-// Runs keeps the agent runs that are pending approval in a store, and lets one process at a time resume each:
-// Take holds a lease of the run, which is renewed until the run is saved or dropped. If the process dies, the
-// lease ends within 30 seconds, and another process can take the run as it was saved last. The methods may be
-// called concurrently.
+// Runs stores the agent runs that are pending approval, and lets one process at a time resume each: Take holds a lease
+// of the run, which is renewed until the run is saved or dropped. If the process dies, the lease ends within 30
+// seconds, and another process can take the last saved state. The methods may be called concurrently.
 type Runs struct {
 	store  store.Store
 	holder string
 
 	mu      sync.Mutex
-	taken   map[string]context.CancelFunc // ends the renewal
+	taken   map[string]context.CancelFunc // cancels the renewal
 	renewal sync.WaitGroup
 }
 
@@ -120,7 +119,7 @@ func (r *Runs) renew(ctx context.Context, id string) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_, _ = r.hold(ctx, id) // still detects a lost lease
+			_, _ = r.hold(ctx, id) // still detects a lost lease later
 		}
 	}
 }

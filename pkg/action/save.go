@@ -16,7 +16,7 @@ import (
 // saveDir is a folder for the binary parts of results. Their names cannot lead out of the folder.
 type saveDir struct{ root *os.Root }
 
-// openSaveDir creates the folder before the call, so that a result that cannot be saved is not produced.
+// openSaveDir creates the folder before the call, so that toolctl makes no call whose result it cannot save.
 func openSaveDir(path string) (*saveDir, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, usagef("--save: %w", err)

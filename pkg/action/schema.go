@@ -71,8 +71,8 @@ func (d *SchemaDiff) read(ctx context.Context, name string) (json.RawMessage, er
 	return raw, isSchema(path, doc)
 }
 
-// isSchema refuses documents that contain schemas but are none: as a schema, they would have only unknown
-// keywords and accept everything.
+// isSchema refuses documents that contain schemas but are not schemas themselves. As a schema, they would have only
+// unknown keywords and accept everything.
 func isSchema(path string, doc any) error {
 	o, _ := doc.(map[string]any)
 	for _, key := range []string{"openapi", "swagger"} {

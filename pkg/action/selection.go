@@ -102,7 +102,7 @@ func (s Selection) read(ctx context.Context, c *Config, l storeUse) (_ *selected
 	if err := s.checkEmpty(c, in.set.Objects); err != nil {
 		return nil, err
 	}
-	if none { // created only now that there are objects for it
+	if none { // create the store only if there are objects to store
 		if l == change {
 			in.store, err = c.OpenStore(ctx, true)
 		} else {

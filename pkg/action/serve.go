@@ -77,7 +77,7 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 		return err
 	}
 	closing := func(c io.Closer) {
-		if err := c.Close(); err != nil { // the caller has its result already
+		if err := c.Close(); err != nil { // the caller already has the result
 			g.Logger.Warn("closing failed", slog.Any("error", err))
 		}
 	}
@@ -227,7 +227,7 @@ func loadKeyPair(certFile, keyFile string) (tls.Certificate, error) {
 	return tls.X509KeyPair(cert, key)
 }
 
-// accessLog returns the log that takes a line for each call, nil for none.
+// accessLog returns the log for the lines about calls; nil if there is no such log.
 func (s *Serve) accessLog() *slog.Logger {
 	format := s.AccessLog
 	if format == "" && s.Address != "" {

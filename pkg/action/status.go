@@ -31,7 +31,7 @@ func (w *Workspace) Status(ctx context.Context, items []registry.Item, states []
 		key := it.Object.Head().Key()
 		rec := records[key]
 		if rec == nil && st != nil && it.Server == (v1.Key{}) {
-			continue // it was deleted just now
+			continue // the object was deleted in the meantime
 		}
 		all[key] = observer.Status(it, rec, stateOf(states, key))
 	}
@@ -98,7 +98,7 @@ func (w *Workspace) Look(ctx context.Context, keys []v1.Key) (all map[v1.Key]v1.
 			return nil, states, err
 		}
 		if t := items[i].Tool(); t != nil && t.Mode() == v1.ModeMCP {
-			_, _ = w.Prepare(ctx, v1.Call{Tool: name}) // the item tells whether the server has it
+			_, _ = w.Prepare(ctx, v1.Call{Tool: name}) // the item shows whether the server has the tool
 			if items[i], err = w.Registry.Get(k.Kind, k.Namespace, name); err != nil {
 				return nil, states, err
 			}
@@ -123,7 +123,7 @@ type SetState struct {
 	NotReady map[string]string `json:"not_ready"`
 }
 
-// SetStates compares sets of the store with their newest revisions, and queries their servers. Beside an error,
+// SetStates compares sets of the store with their newest revisions, and queries their servers. If there is an error,
 // it returns the sets before it.
 func (w *Workspace) SetStates(ctx context.Context, sets []store.Revision) (all []SetState, err error) {
 	for _, r := range sets {

@@ -61,12 +61,12 @@ type Suite struct {
 	Updated  func(file string, expectations int, err error)
 
 	has          func(*v1.Scenario) bool
-	part, shards int // of Shard, from 1; 0 means no shard
+	part, shards int // the parts of Shard, from 1; 0 means no shard
 }
 
 // Judge selects the model that judges assertions of the type llm_judge. Default: none.
 type Judge struct {
-	Model    string // as PROVIDER:MODEL
+	Model    string // written as PROVIDER:MODEL
 	Script   string // file with the replies of a scripted judge
 	MaxCalls int
 }
@@ -164,7 +164,7 @@ func (s *Suite) play(ctx context.Context) (*Tested, error) {
 // playLive runs scenarios, with real executors if live is set.
 func (c *Config) playLive(ctx context.Context, live bool, t Test) (_ *scenario.Report, err error) {
 	if live {
-		var mu sync.Mutex // scenarios run side by side
+		var mu sync.Mutex // scenarios run in parallel
 		var all []*gateway.Gateway
 		defer func() {
 			for _, g := range all {
@@ -213,7 +213,7 @@ func (s *Suite) load(ctx context.Context) (*manifest.Set, []*v1.Scenario, error)
 		chosen++
 	}
 	if s.Problems != nil {
-		s.Problems(slices.DeleteFunc(slices.Clone(set.Violations), func(v v1.Violation) bool { // the report has those of the scenarios
+		s.Problems(slices.DeleteFunc(slices.Clone(set.Violations), func(v v1.Violation) bool { // the report has those of scenarios
 			return v.IsWarning() || slices.ContainsFunc(scenarios, func(o *v1.Scenario) bool { return slices.Contains(o.Violations, v) })
 		}))
 	}

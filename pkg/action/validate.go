@@ -78,7 +78,7 @@ func (o Validate) Run(ctx context.Context) (Validation, error) {
 	if o.Strict {
 		r.Strict = r.Warnings
 		if !o.RequireEnv {
-			r.Strict -= len(unset) // where manifests are checked, secrets are seldom set
+			r.Strict -= len(unset) // CI seldom has the secrets, so unset variables are not strict
 		}
 	}
 	r.Valid = r.Errors+r.Strict == 0
@@ -164,7 +164,7 @@ func Unset(objects []v1.Object, env func(string) (string, bool)) []v1.Violation 
 			asked[e.Name()] = env
 		}
 		if c, ok := e.(io.Closer); ok {
-			defer c.Close() // it has no connection
+			defer c.Close() // there is no connection to close
 		}
 	}
 	var all []v1.Violation

@@ -123,8 +123,8 @@ type Tools struct {
 	Selector string
 }
 
-// with opens a workspace and calls do with the named tools, or with all tools for which has is true; what
-// describes those for messages.
+// with opens a workspace and calls do with the named tools, or with all tools for which has is true. what describes
+// these tools in messages.
 func (q *Tools) with(ctx context.Context, c *Config, what string, has func(*v1.Tool) bool, do func(*Workspace, []*v1.Tool) error) error {
 	labels, err := Labeled(q.Selector)
 	if err != nil {

@@ -19,7 +19,7 @@ type Condition struct{ Type, Status string }
 // Ready is the condition of usable objects. MCP servers are queried for it.
 var Ready = Condition{v1.ConditionReady, v1.ConditionTrue}
 
-// String returns the condition as messages name it.
+// String returns the condition for messages.
 func (c Condition) String() string {
 	if c == Ready {
 		return "ready"
@@ -139,7 +139,7 @@ func (w *Wait) find(ctx context.Context) (keys []v1.Key, err error) {
 }
 
 // round checks objects once and returns those that do not have the condition yet, with the reasons. It uses new
-// sessions for servers each time, which have no back-off.
+// sessions for servers each time, because these have no back-off.
 func (w *Wait) round(ctx context.Context, keys []v1.Key, want Condition, reasons map[v1.Key]string) (still []v1.Key, err error) {
 	ws, err := w.Open(ctx)
 	if err != nil {
@@ -170,5 +170,5 @@ func (w *Wait) round(ctx context.Context, keys []v1.Key, want Condition, reasons
 	return still, nil
 }
 
-// ObjectName is the name of an object in messages: tool/NAME.
+// ObjectName returns the name of an object for messages: tool/NAME.
 func ObjectName(k v1.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name }

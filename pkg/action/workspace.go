@@ -121,7 +121,7 @@ func (w *Workspace) Close() error {
 	return err
 }
 
-// Kept returns the store with the manifests; nil if they are files.
+// Kept returns the store that has the manifests; nil if the manifests are files.
 func (w *Workspace) Kept() store.Store {
 	if w.OfFiles {
 		return nil

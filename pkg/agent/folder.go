@@ -128,8 +128,7 @@ func (f Folder) Drop(_ context.Context, id string) error {
 	return ignoreMissing(os.Remove(running))
 }
 
-// List returns the sorted ids of the pending runs. It returns none for a folder that does
-// not exist.
+// List returns the sorted ids of the pending runs. The list is empty if the folder does not exist.
 func (f Folder) List() ([]string, error) {
 	entries, err := os.ReadDir(string(f))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

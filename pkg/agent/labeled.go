@@ -9,9 +9,9 @@ import (
 
 // The values of spec.result_form: how a model sees a result that is JSON.
 const (
-	// FormJSON is the JSON as the tool gave it.
+	// FormJSON shows the JSON unchanged.
 	FormJSON = "json"
-	// FormLabeled is a line for each value, with its path before it.
+	// FormLabeled shows each value on its own line, after its path.
 	FormLabeled = "labeled"
 )
 

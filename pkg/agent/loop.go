@@ -23,10 +23,10 @@ type loop struct {
 	opts    Options
 	prompt  *prompt.Prompt
 	spec    *v1.PromptSpec
-	overlay *policy.Overlay // nil when the prompt has no policy
+	overlay *policy.Overlay // nil if the prompt has no policy
 	model   Model
-	name    string // name of the model
-	depth   int    // from 1
+	name    string // name of the model in requests
+	depth   int    // nesting depth, from 1
 	native  bool   // the provider enforces spec.output
 	began   time.Time
 	shared  *shared
@@ -52,10 +52,10 @@ type saved struct {
 
 // shared is the state that a run shares with the prompts that it calls.
 type shared struct {
-	choosing sync.Mutex // held while Options.ModelFor runs
+	choosing sync.Mutex // held while ModelFor of the options runs
 
 	mu    sync.Mutex
-	calls int // made so far
+	calls int // number of calls so far
 	// writes counts the calls that may have changed something. The first stale results of
 	// the memo are older than the last of these calls.
 	writes, stale int
@@ -73,7 +73,7 @@ func (s *shared) compile(p *v1.Prompt) (*prompt.Prompt, error) {
 	if err != nil {
 		return nil, err
 	}
-	const most = 1000 // each reload of the registry brings other pointers
+	const most = 1000 // each reload of the registry brings new pointers, so the map would grow
 	if s.compiled == nil || len(s.compiled) >= most {
 		s.compiled = map[*v1.Prompt]*prompt.Prompt{}
 	}
@@ -228,7 +228,7 @@ func bounded(m *Message) error {
 	return nil
 }
 
-// take handles a reply, which is either an answer or a list of calls.
+// take handles a reply, which is an answer or a list of calls.
 func (l *loop) take(ctx context.Context, offer *offer, reply Reply) error {
 	m := reply.Message
 	fromText := false
@@ -349,7 +349,7 @@ func (l *loop) conclude(ctx context.Context, hop *Hop) error {
 	return ended
 }
 
-// say adds a message to the transcript.
+// say appends a message to the transcript.
 func (l *loop) say(m Message) {
 	l.res.Messages = append(l.res.Messages, m)
 	l.Size += len(m.Text) + len(m.Raw)

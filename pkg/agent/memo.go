@@ -14,9 +14,8 @@ const (
 	memoResult  = 1 << 20
 )
 
-// Memo remembers results of tools with a cache, or with hints.read_only, by tool and
-// arguments: at most 1,000 results, each of at most 1 MiB, and 32 MiB together. When it is
-// full it forgets them all. Many runs may share it.
+// Memo stores results of tools with a cache, or with hints.read_only, by tool and arguments. It holds at most 1,000
+// results of at most 1 MiB each, and 32 MiB in total. When it is full, it is cleared. Several runs may share it.
 type Memo struct {
 	mu      sync.Mutex
 	entries map[string]memory
@@ -25,7 +24,7 @@ type Memo struct {
 }
 
 type memory struct {
-	tool   *v1.Tool // after a reload the same tool is another pointer
+	tool   *v1.Tool // a reloaded tool is a different pointer
 	result v1.Result
 	at     time.Time
 	size   int
@@ -134,7 +133,7 @@ func (l *loop) memoKey(c *Call, ttl time.Duration) string {
 	return key
 }
 
-// recall sets the result of a call to that of an equal earlier call, if there is one.
+// recall copies the result of an equal earlier call, if there is one.
 func (l *loop) recall(c *Call) bool {
 	if !l.memorable(c) {
 		return false

@@ -10,10 +10,9 @@ import (
 // Model is a large language model behind an API. Its methods may be called by many
 // goroutines at once.
 type Model interface {
-	// Generate asks for the next message of a conversation. If on is not nil, Generate
-	// calls it with each piece of the reply, one at a time and never after it has
-	// returned. The returned reply is complete in any case. Generate returns soon after
-	// ctx ends, with the error of ctx. With another error the reply holds what came before.
+	// Generate requests the next message of a conversation. If on is not nil, Generate calls it with each piece of the
+	// reply, one at a time and never after it has returned. The returned reply is complete in any case. Generate returns
+	// soon after ctx ends, with the error of ctx. If there is another error, the reply holds the part before it.
 	Generate(ctx context.Context, req Request, on func(Delta)) (Reply, error)
 }
 
@@ -59,7 +58,7 @@ const (
 
 // Message is one message of a conversation.
 type Message struct {
-	// Role is "user", "assistant" or "tool".
+	// Text is the text of the message. For a tool message, it is the result.
 	Role string `json:"role"`
 	// Text is the text of the message; of a tool, its result.
 	Text string `json:"text,omitempty"`
@@ -126,7 +125,7 @@ type Usage struct {
 	CachedTokens   int64 `json:"cached_tokens,omitempty"`   // part of InputTokens
 }
 
-// Delta is one piece of a streamed reply.
+// Delta is a piece of a streamed reply.
 type Delta struct {
 	// Text continues the text.
 	Text string

@@ -10,8 +10,8 @@ type ModelError struct {
 	// Status is the HTTP status. For an error inside a stream it is the status that the error
 	// names, or 0.
 	Status int
-	// Type is the provider's word for the kind of error, such as "rate_limit_error".
-	// Empty when the provider gave none.
+	// Type is the provider's name for the kind of error, such as "rate_limit_error". It is empty if the provider gave no
+	// type.
 	Type string
 	// Message is the message of the provider, with advice if there is any.
 	Message string

@@ -18,7 +18,7 @@ type offer struct {
 	specs  []ToolSpec // the heaviest first, then by name; includes the submit tool
 	tools  []offered  // the tools of the prompt
 	choice string
-	submit string // the name of the tool that takes the answer; "" for none
+	submit string // name of the tool that takes the answer; may be ""
 }
 
 // offered is a tool or a prompt that the model may call.
@@ -63,7 +63,7 @@ func (l *loop) offer() (*offer, error) {
 			continue
 		}
 		blocked, _ := all[i].item.Under(l.overlay, l.opts.Principal)
-		_, wants := all[i].item.Under(nil, l.opts.Principal) // without the callers' policies: tool_choice applies to the caller's own loop
+		_, wants := all[i].item.Under(nil, l.opts.Principal) // tool_choice of the callers does not apply here
 		if blocked != nil {
 			continue
 		}
@@ -98,9 +98,9 @@ func (l *loop) offer() (*offer, error) {
 	return o, nil
 }
 
-// candidates finds the tools and prompts of spec.tools. It looks for a name in the
-// namespace of the prompt first, and then in all others. A pattern matches tools in the
-// namespace of the prompt, or in the one before its slash. Missing names are reported once.
+// candidates finds the tools and prompts of spec.tools. It looks for a name in the namespace of the prompt first, and
+// then in all others. A pattern matches tools in the namespace of the prompt, or in the namespace before its slash.
+// Missing names are reported once.
 func (l *loop) candidates() ([]candidate, error) {
 	own := l.prompt.Object().Namespace()
 	all := make([]candidate, 0, len(l.spec.Tools))
@@ -156,7 +156,7 @@ func (l *loop) candidates() ([]candidate, error) {
 	return all, nil
 }
 
-// named finds a tool or, if there is none, a prompt.
+// named finds a tool or, if no tool has the name, a prompt.
 func (l *loop) named(own, name string) (registry.Item, error) {
 	var first error
 	for _, kind := range []string{v1.KindTool, v1.KindPrompt} {
@@ -180,7 +180,7 @@ func (l *loop) named(own, name string) (registry.Item, error) {
 	return registry.Item{}, first
 }
 
-// warn adds a warning, unless there is an equal one.
+// warn adds a warning, unless the list already has it.
 func (l *loop) warn(format string, args ...any) {
 	const most = 100
 	text := fmt.Sprintf(format, args...)
@@ -203,8 +203,8 @@ func (o *offered) spec() ToolSpec {
 	return ToolSpec{Name: o.wire, Description: t.Spec.Description, Parameters: t.Spec.InputSchema}
 }
 
-// find returns the tool that the model means: by its wire name, or by another name that
-// fits only one tool, since small models often write those.
+// find returns the tool that the model means. The name is its wire name, or another name that matches only one tool,
+// because small models often write such names.
 func (o *offer) find(name string) *offered {
 	for i := range o.tools {
 		if o.tools[i].wire == name {
@@ -226,8 +226,8 @@ func (o *offer) find(name string) *offered {
 	return found
 }
 
-// remote reports whether name is mcp__server__tool, server__tool or server.tool of the
-// tool of an MCP server.
+// remote reports whether name is a usual name for the tool of an MCP server: mcp__server__tool, server__tool or
+// server.tool.
 func (o *offered) remote(name string) bool {
 	t := o.item.Tool()
 	if t == nil || t.Spec.MCP == nil {

@@ -52,7 +52,7 @@ func (l *loop) wrapped() bool {
 	return json.Unmarshal(l.spec.Output, &root) != nil || root.Type != "object"
 }
 
-// submitted handles an answer that came as a call.
+// submitted handles an answer in a call of the submit tool.
 func (l *loop) submitted(call ToolCall, cut bool) error {
 	hop := &l.res.Hops[len(l.res.Hops)-1]
 	c := Call{ID: call.ID, Name: call.Name, Answer: true, Result: v1.Result{Tool: call.Name, Status: v1.StatusComplete}}
@@ -85,7 +85,7 @@ func (l *loop) submitted(call ToolCall, cut bool) error {
 	return l.again(invalid, call.Args, Message{Role: RoleTool, ToolCallID: call.ID, Tool: call.Name, IsError: true})
 }
 
-// answer handles an answer that came as text.
+// answer handles an answer in the text of a reply.
 func (l *loop) answer(offer *offer, text, stop string) error {
 	raw, violations := l.read(text, cutOff(stop))
 	if len(violations) == 0 {

@@ -205,8 +205,8 @@ func sizeOf(parts []v1.Part) int {
 	return n
 }
 
-// quoted reports whether a part of the model's text also stands in the result of a tool,
-// whatever its spaces and escapes. Then the model repeats the result and asks for no call.
+// quoted reports whether a part of the model's text also occurs in the result of a tool, ignoring spaces and escapes.
+// Then the model repeats the result and does not request a call.
 func (l *loop) quoted(block string) bool {
 	want := bareText(block)
 	for _, m := range l.res.Messages {

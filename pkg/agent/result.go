@@ -91,12 +91,12 @@ type Call struct {
 	CutBytes int `json:"cut_bytes,omitempty"`
 	// Result is the outcome.
 	Result v1.Result `json:"result"`
-	// Run is the run of the prompt if the call is one of a prompt.
+	// Run is the run of the prompt if the model called a prompt.
 	Run *Result `json:"run,omitempty"`
 
-	to    *offered        // the called tool or prompt; nil if no such tool was offered
+	to    *offered        // the called tool or prompt; nil if it was not offered
 	raw   json.RawMessage // the arguments without redaction
-	key   string          // equal for equal tools and arguments
+	key   string          // the same for equal tools and arguments
 	skip  bool            // do not make the call: it has a result already
 	err   error           // the error of the call, which Result.Error repeats
 	ends  bool            // the failure of the call ends the run
@@ -147,7 +147,7 @@ func milliseconds(d time.Duration) float64 {
 	return float64(d.Microseconds()) / 1000
 }
 
-// Add adds the tokens of another usage.
+// Add adds the tokens of v to u.
 func (u *Usage) Add(v Usage) {
 	u.InputTokens += v.InputTokens
 	u.OutputTokens += v.OutputTokens

@@ -16,8 +16,8 @@ import (
 type States interface {
 	// Save stores a state under the run's id and replaces an earlier one.
 	Save(ctx context.Context, id string, state []byte) error
-	// Take returns the state of a run and locks the run until Save or Drop. The error is a
-	// [v1.NotFoundError] for a run that does not exist, and another one for a locked run.
+	// Take returns the state of a run and locks the run until Save or Drop. If the run does not exist, the error is a
+	// [v1.NotFoundError]; if it is locked, the error has another type.
 	Take(ctx context.Context, id string) ([]byte, error)
 	// Drop deletes a run that was taken.
 	Drop(ctx context.Context, id string) error
@@ -51,7 +51,7 @@ func (l *loop) suspend(ctx context.Context, hop *Hop) error {
 			l.res.Pending = append(l.res.Pending, *p)
 		}
 	}
-	if l.opts.States == nil || l.depth > 1 { // the state of the caller includes a called prompt
+	if l.opts.States == nil || l.depth > 1 { // the state of a called prompt is part of its caller's state
 		return nil
 	}
 	return l.save(ctx)
@@ -227,11 +227,11 @@ func (l *loop) repeat(ctx context.Context, hop *Hop) error {
 		switch {
 		case old.Result.Status != v1.StatusPending:
 			c.settle(old.Result)
-		case c.skip: // the tool is no longer offered, as the result says
+		case c.skip: // the tool is no longer offered, and the result says so
 		case c.to.sub != nil:
 			prompts = append(prompts, c)
 		default:
-			c.Result.Pending = old.Result.Pending // has the ID of the approval
+			c.Result.Pending = old.Result.Pending // keep the ID of the approval
 			tools = append(tools, c)
 		}
 	}

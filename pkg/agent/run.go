@@ -35,7 +35,7 @@ type Options struct {
 
 	// MaxHops is the maximum number of rounds of calls before the answer. Default: 5.
 	MaxHops int
-	// MaxDepth is how deep prompts may call prompts; with 1 they may not. Default: 3.
+	// MaxDepth is the maximum nesting depth of prompts that call prompts; 1 allows no such calls. Default: 3.
 	MaxDepth int
 	// Parallel is the maximum number of calls at once. Default: 4.
 	Parallel int
@@ -98,7 +98,7 @@ func (o Options) filled() (Options, error) {
 	set(&o.MaxHops, 5)
 	set(&o.MaxDepth, 3)
 	set(&o.Parallel, 4)
-	set(&o.MaxTools, 128) // every provider accepts as many
+	set(&o.MaxTools, 128) // every provider accepts this many
 	set(&o.MaxCalls, 100)
 	set(&o.MaxResultBytes, 32<<10)
 	set(&o.MaxTranscriptBytes, 4<<20)
@@ -133,8 +133,7 @@ func Run(ctx context.Context, reg Registry, p *prompt.Prompt, vars json.RawMessa
 	return l.converse(ctx, messages)
 }
 
-// Converse is [Run] for messages that exist already. Of the prompt it uses the tools and
-// settings.
+// Converse is [Run] for existing messages. It uses only the tools and settings of the prompt.
 func Converse(ctx context.Context, reg Registry, p *prompt.Prompt, messages prompt.Messages, o Options) (Result, error) {
 	l, err := newLoop(reg, p, o)
 	if err != nil {

@@ -167,7 +167,7 @@ func (c *Console) budgets(r *request, rows []event) []budgetRow {
 		}
 		asked[key] = true
 		ex, err := view.Explain(r.Context(), v1.Call{Tool: name, Session: session})
-		if err != nil { // the tool is removed, or hidden
+		if err != nil { // the tool was removed, or is hidden
 			continue
 		}
 		for _, v := range ex.Verdicts {
@@ -180,7 +180,7 @@ func (c *Console) budgets(r *request, rows []event) []budgetRow {
 	return all
 }
 
-// call shows one call.
+// call shows the page of a call.
 func (c *Console) call(r *request) error {
 	id, sees := r.PathValue("call"), c.seeing(r)
 	found, _ := c.feed.last(1, func(e *event) bool { return e.CallID == id && sees(e) })
@@ -343,14 +343,14 @@ func (c *Console) audit(r *request) error {
 	sees, filter := c.seeing(r), store.AuditFilter{Limit: maxLines + 1, Settled: true}
 	operates := c.operates(r.person)
 	if !operates {
-		filter.Principal = r.principal // a pattern, so sees filters again below
+		filter.Principal = r.principal // a principal may be a pattern here, so sees filters again below
 	}
 	lines, err := c.gateway.AuditLines(r.Context(), filter)
 	if err != nil {
 		return err
 	}
 	if p.More = len(lines) > maxLines; p.More {
-		lines = lines[1:] // the oldest
+		lines = lines[1:] // drop the additional record, the oldest
 	}
 	lines = slices.DeleteFunc(lines, func(l v1.AuditRecord) bool {
 		if l.Change != nil {

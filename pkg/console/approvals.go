@@ -36,7 +36,7 @@ func (c *Console) waiting(ctx context.Context) []v1.PendingCall {
 		all, err := c.gateway.Approvals().ListApprovals(ctx)
 		if err != nil {
 			w.stale.Store(true)
-			return nil // the page of approvals says why
+			return nil // the page of approvals reports the error
 		}
 		for i := range all {
 			all[i].Args, all[i].EditedArgs, all[i].Redact = nil, nil, nil
@@ -77,8 +77,8 @@ func (c *Console) waitingFor(all []v1.PendingCall, p person) (v waitingView) {
 	return v
 }
 
-// pending returns the approval that a page is about. For people who may not see it, it does not exist; those
-// who try to decide on it get the reason why they may not.
+// pending returns the approval of a page. If a person may not see the approval, the error says that it does not exist;
+// if the person may not decide on it, the error says why.
 func (c *Console) pending(r *request) (v1.PendingCall, error) {
 	id := r.PathValue("id")
 	p, err := c.gateway.Approvals().Approval(r.Context(), id)

@@ -143,7 +143,7 @@ type changePage struct {
 	Problem    string         `json:"problem,omitempty"`
 	Report     *diff.Report   `json:"report,omitempty"`
 	Undo       *undoView      `json:"undo,omitempty"`
-	Set1       string         `json:"-"` // the display name of the set
+	Set1       string         `json:"-"` // display name of the set
 	Newest     bool           `json:"-"`
 }
 

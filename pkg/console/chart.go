@@ -17,7 +17,7 @@ const maxSeries = 2000
 type series struct{ minutes []minute }
 
 type minute struct {
-	at       int64 // minutes since 1970
+	at       int64 // minute since 1970
 	calls    int
 	failed   int
 	sum, max float64 // milliseconds
@@ -63,7 +63,7 @@ type chart struct {
 	Calls, Failed int
 	Mean, Max     float64
 	Bars          []bar
-	Top           int // the most calls of one bar
+	Top           int // largest number of calls in a bar
 	From          time.Time
 }
 
@@ -79,7 +79,7 @@ type bar struct {
 const (
 	chartWidth  = 600.0
 	chartHeight = 80.0
-	leastScale  = 0.001 // milliseconds
+	leastScale  = 0.001 // in milliseconds
 )
 
 // charts returns the charts of a tool for the last hour and the last day; nil without calls.

@@ -29,7 +29,7 @@ func collect(s schema, posted url.Values, action string) any {
 
 type collector struct {
 	posted       url.Values
-	verb, target string // of the action
+	verb, target string // the parts of the action
 	fields       int
 }
 
@@ -163,7 +163,7 @@ func (f *collector) choice(all []schema, name string, depth int) (any, bool) {
 	}
 	v, ok := f.value(all[at], name+"/~c", true, depth+1)
 	if !ok && slices.Contains(all[at].types(), "object") {
-		return newObject(), true // the branch has just been chosen
+		return newObject(), true // the person has just chosen the branch
 	}
 	if !ok && slices.Contains(all[at].types(), "array") {
 		return []any{}, true
@@ -277,7 +277,7 @@ func freeKey(o *object) string {
 // violations without a field. A missing property is reported at its own field if the form has one.
 func place(root *field, violations []v1.Violation) (wrong []*field, left []v1.Violation) {
 	by := map[string]*field{}
-	root.each(func(f *field) { by[f.Pointer] = f }) // the innermost of a choice
+	root.each(func(f *field) { by[f.Pointer] = f }) // for a choice, the innermost field counts
 	for _, v := range violations {
 		at := v.Path
 		for by[at] == nil && at != "" {

@@ -49,15 +49,15 @@ type Console struct {
 	feed     *feed
 	sessions *sessions
 	waits    waitingCalls
-	name     string            // host name for the person at this machine: no other program knows it
+	name     string            // host name for the person at this machine, which no other program knows
 	hook     *sender           // nil without a webhook
-	files    map[string][]byte // of the build, by path
+	files    map[string][]byte // embedded files by path
 	pages    *template.Template
 
 	mu  sync.Mutex
 	url string
 
-	// Set by Attach.
+	// Attach sets these fields.
 	gateway *gateway.Gateway
 	access  server.Access
 	cancel  context.CancelFunc

@@ -13,7 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// copyText is a call in a format to paste elsewhere.
+// copyText is a call in a format for pasting elsewhere.
 type copyText struct{ Name, Text string }
 
 // copies returns a call and its result in several formats. Formats for files are masked as in

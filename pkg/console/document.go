@@ -12,7 +12,7 @@ import (
 type schemaDoc struct {
 	Rows []schemaRow
 	Text string // the schema itself
-	More bool   // some rows are not shown
+	More bool   // some rows are left out
 }
 
 // schemaRow is one property.

@@ -42,7 +42,7 @@ func (c *Console) entrances() []admission.Route {
 	return all
 }
 
-// route is a route below /ui.
+// route returns a route below /ui.
 func route(pattern string, enter func(*http.Request) admission.Entry) admission.Route {
 	method, path, ok := strings.Cut(pattern, " ")
 	if ok {

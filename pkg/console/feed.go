@@ -16,7 +16,7 @@ import (
 const (
 	maxEvents   = 2000
 	maxWatchers = 200
-	ownWatchers = 0.25 // of maxWatchers, for one principal
+	ownWatchers = 0.25 // share of maxWatchers for one principal
 	maxBehind   = 256  // queued events for a page; more are dropped
 	maxInbox    = 4096 // queued events to be stored; more are dropped
 )
@@ -31,17 +31,17 @@ type event struct {
 // wait: if the channel is full, the event is dropped.
 type feed struct {
 	now     func() time.Time
-	pages   *admission.Quota // of open pages
+	pages   *admission.Quota // limits the open pages
 	inbox   chan registry.CallEvent
 	changed chan struct{} // signals that the pending calls may have changed
 	dropped atomic.Int64
 
 	mu       sync.Mutex
 	events   []event // a ring once it is full
-	count    int64   // of all events ever; the next one is at count % maxEvents
+	count    int64   // number of all events so far; the next event is stored at count % maxEvents
 	watchers map[*watcher]struct{}
 	stats    map[toolKey]*series
-	pending  string // ids of the pending calls that pages were told last
+	pending  string // ids of the pending calls in the last message to pages
 }
 
 type toolKey struct{ namespace, name string }
@@ -131,7 +131,7 @@ func (f *feed) remember(lines []v1.AuditRecord) {
 	}
 }
 
-// last returns at most most matching events, the newest first, and the number of all matching events.
+// last returns the newest matching events, at most most, newest first, and the number of all matching events.
 func (f *feed) last(most int, fits func(*event) bool) (out []event, all int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

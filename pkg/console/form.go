@@ -45,7 +45,7 @@ type field struct {
 	Keyed               bool   // the field is such an entry
 	Removable           bool
 	Adds                string // label of the button that adds an entry; empty for no button
-	Count               int    // of entries
+	Count               int    // number of entries
 	Suggestions         []string
 	Violations          []v1.Violation
 	Depth               int
@@ -270,7 +270,7 @@ func (f *form) choice(out *field, all []schema, value any, has bool) *field {
 		out.Options = append(out.Options, option{strconv.Itoa(i), label, i == at})
 	}
 	if at >= 0 {
-		if types := all[at].types(); len(all[at].choices()) == 0 && len(types) == 1 { // chosen just now
+		if types := all[at].types(); len(all[at].choices()) == 0 && len(types) == 1 { // the person has just chosen the branch
 			if _, ok := value.(*object); types[0] == "object" && !ok {
 				value, has = newObject(), true
 			}

@@ -15,7 +15,7 @@ type column[T any] struct {
 	name, title string // the name stands in the address
 	class       string // CSS class of the cells; "none" for a column that only filters the list
 	text        func(*T) string
-	number      func(*T) float64 // to sort by, the largest first
+	number      func(*T) float64 // sort key, the largest first
 	given       bool             // the rows are already in the order of this column
 	// chosen says that the list can be filtered by a text of the column: one of choices, which are by
 	// default the texts of all rows.
@@ -25,21 +25,21 @@ type column[T any] struct {
 
 const (
 	perPage     = 50
-	perMorePage = 20 // for the lists after the first one of a page
+	perMorePage = 20 // rows per page of the lists after the first one
 	maxQuery    = 200
 )
 
 // listing is the state of a list as the address of a page gives it, with links to other orders and pages.
 type listing struct {
-	ID            string // of the HTML element
-	Path          string // of the page, without the query
+	ID            string // id of the HTML element
+	Path          string // path of the page, without the query
 	Fields        []filterField
 	Keeps         []filterField // parameters that the filter passes on unchanged
 	Columns       []heading
 	Known, Total  int // all rows, and those that match the filter
 	First, Last   int
 	Pages         []pageLink
-	Before, After string // links; empty for none
+	Before, After string // links; may be empty
 	Filtered      bool
 	Reload        bool // the filter reloads the whole page, since it affects more than the list
 	Ordered       bool // sorted in another order, or not on the first page
@@ -141,7 +141,7 @@ func (l *listing) choose(known int, columns []column[int]) []int {
 			continue
 		}
 		h := heading{Title: c.title, Class: c.class}
-		down := c.number != nil // the order of the first click
+		down := c.number != nil // the order after the first click
 		if i == by || by < 0 && c.given && len(words) == 0 {
 			if by >= 0 {
 				down = strings.HasPrefix(order, "-")

@@ -26,7 +26,7 @@ type promptRow struct {
 	Ready       bool             `json:"ready"`
 	Reasons     []v1.Violation   `json:"reasons,omitempty"`
 	Source      v1.Source        `json:"source,omitzero"`
-	Path        string           `json:"path"` // below prompts/, of the page and of the API
+	Path        string           `json:"path"` // path below prompts/ of the page and of the API
 }
 
 type promptArgument struct {
@@ -186,7 +186,7 @@ func (c *Console) prompt(r *request) error {
 	}
 	p := promptPage{promptRow: rowOfPrompt(&found), editor: editor{Target: "./" + url.PathEscape(found.Name)}}
 	status, err := p.answer(r, s, nil, func(action string, args json.RawMessage) int {
-		if action != actionRender && (!p.Checked || found.Owner.Kind != v1.KindPrompt) { // a server is asked once only
+		if action != actionRender && (!p.Checked || found.Owner.Kind != v1.KindPrompt) { // query a server only once
 			return http.StatusOK
 		}
 		messages, err := r.view.RenderPrompt(r.Context(), found, args)

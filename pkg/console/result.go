@@ -18,7 +18,7 @@ import (
 type resultView struct {
 	v1.Result
 	Problem string // why the call failed
-	Text    string // of textual content
+	Text    string // the text of textual content
 	Tree    *tree
 	Table   *table
 	JSON    string
@@ -48,11 +48,11 @@ type tree struct {
 
 // table is a list of objects.
 type table struct {
-	Of      string // the field of the result with the list; empty for the whole result
+	Of      string // the field of the result that has the list; empty for the whole result
 	Part    bool   // the result has other fields
 	Columns []string
 	Rows    [][]string
-	All     int // number of rows of the result, of which some may not be shown
+	All     int // number of rows of the result, including those that are not shown
 }
 
 // Limits of the displayed result. The API returns results in full.
@@ -80,7 +80,7 @@ func viewResult(res v1.Result) *resultView {
 		nodes := 0
 		v.Tree = treeOf("", false, whole, &nodes, 0)
 		if v.Table = tableOf(whole); v.Table != nil && v.Table.Part {
-			for _, one := range v.Tree.Many { // it is shown below
+			for _, one := range v.Tree.Many { // the table below shows it
 				one.Open = one.Open && one.Key != v.Table.Of
 			}
 		}

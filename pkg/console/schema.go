@@ -120,7 +120,7 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 	return t, nil
 }
 
-// Names returns the names of the members in their order, as [jsonschema.Object] has it.
+// Names returns the names of the members in their order, for [jsonschema.Object].
 func (o *object) Names() []string { return o.keys }
 
 // Get returns a member.
@@ -138,7 +138,7 @@ func (o *object) Clone() jsonschema.Object { return o.clone() }
 // schema is a JSON Schema for forms and pages: references are resolved and allOf is merged.
 type schema struct {
 	doc *jsonschema.Document
-	// at is the schema; nil for one without constraints, such as true.
+	// at is the schema; nil for a schema without constraints, such as true.
 	at *object
 }
 
@@ -163,7 +163,7 @@ func (s schema) sub(v any) schema {
 	return schema{s.doc, at}
 }
 
-// types returns the types that a value may have, guessed from other keywords if need be; nil for any type.
+// types returns the types that a value may have, guessed from other keywords if necessary; nil if any type is allowed.
 func (s schema) types() []string { return jsonschema.Types(s.at) }
 
 func (s schema) text(key string) string {
@@ -232,8 +232,8 @@ func (s schema) choices() []schema {
 	return nil
 }
 
-// shape returns how a schema is drawn and read: as a choice, also for a value of several types; as a value
-// of one type, which may be nullable; or as any JSON, with neither choices nor kind.
+// shape returns how a form draws and reads a schema: as a choice, also for a value of several types; as a value of one
+// type, which may be nullable; or as any JSON, with neither choices nor kind.
 func (s schema) shape() (all []schema, kind string, nullable bool) {
 	if all := s.choices(); len(all) > 0 && len(all) <= maxChoices {
 		return all, "", false

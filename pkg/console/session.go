@@ -10,10 +10,10 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// Bounds of signing in.
+// Limits for sessions.
 const (
 	maxSessions    = 1000
-	maxOwnSessions = 32 // of one principal
+	maxOwnSessions = 32 // limit for one principal
 	sessionIdle    = 12 * time.Hour
 	linkTime       = time.Hour
 )

@@ -29,8 +29,8 @@ type toolRow struct {
 	Server      string            `json:"server,omitempty"`
 	// Blocked is the policy that refuses every call.
 	Blocked string `json:"blocked_by,omitempty"`
-	// Policies are those with a rule that applies to its calls; Held reports whether one of them holds
-	// each call for approval.
+	// Policies are the policies with a rule that applies to calls of the tool. Held reports whether one of these policies
+	// holds each call for approval.
 	Policies []string `json:"policies,omitempty"`
 	Held     bool     `json:"needs_approval,omitempty"`
 	Href     string   `json:"-"`
@@ -180,7 +180,7 @@ type originView struct {
 	Set      string `json:"set,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
 	Server   string `json:"server,omitempty"`
-	Remote   string `json:"remote,omitempty"` // its name on the server
+	Remote   string `json:"remote,omitempty"` // name of the tool on the server
 	Lock     string `json:"lock,omitempty"`
 	Drifted  bool   `json:"drifted,omitempty"`
 	Problem  string `json:"problem,omitempty"`

@@ -82,8 +82,8 @@ func (c *Console) try(r *request) error {
 	return err
 }
 
-// answer draws a new form, with first as its value if that is an object; of a submitted form it reads the
-// arguments, with which do carries out the action. It returns the status of the page.
+// answer draws the page of a form. A new form starts with the value first if that is an object. For a submitted form,
+// answer reads the arguments and calls do with the action and the arguments. It returns the HTTP status of the page.
 func (p *editor) answer(r *request, s schema, first any, do func(action string, args json.RawMessage) int) (int, error) {
 	if err := r.form(); err != nil {
 		return 0, err
@@ -218,7 +218,7 @@ func (c *Console) carryOut(r *request, p *tryPage, it registry.Item, action stri
 	return status
 }
 
-// mcpAddress returns the address of the MCP endpoint, as far as the request tells.
+// mcpAddress returns the address of the MCP endpoint, as far as the request reveals it.
 func (c *Console) mcpAddress(r *http.Request) string {
 	if at := c.link(""); at != "" {
 		return strings.TrimSuffix(strings.TrimSuffix(at, "/"), "/ui") + "/mcp"

@@ -12,9 +12,9 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// Views are what pages, API responses and events show of calls, servers, tools and other objects. They
-// list the shown fields one by one: a field that is added to the original type stays hidden until it is
-// added here. Fields that only operators see say so.
+// Views are the forms in which pages, API responses and events show calls, servers, tools and other objects. They list
+// the shown fields one by one, so that a new field of the original type stays hidden until it is added here. Fields
+// that only operators see have a comment.
 
 // callView is a finished call.
 type callView struct {
@@ -243,8 +243,8 @@ func viewPending(p *v1.PendingCall, now time.Time) approvalView {
 	}
 }
 
-// pendingSight reports which approvals a person may see: those that the person may decide on, and those of
-// the person's own calls. Operators see all.
+// pendingSight reports which approvals a person may see: approvals that the person may decide on, and those for the
+// person's own calls. Operators see all.
 func (c *Console) pendingSight(p person) func(*v1.PendingCall) bool {
 	operates := c.operates(p)
 	return func(call *v1.PendingCall) bool {

@@ -43,7 +43,8 @@ type Webhook struct {
 	Format string
 }
 
-// WebhookSecret reads the file of a secret: the text of the file, or base64 after whsec_ as Standard Webhooks writes keys.
+// WebhookSecret reads the file of a secret: plain text, or base64 after the prefix whsec_, the format of Standard
+// Webhooks.
 func WebhookSecret(file []byte) ([]byte, error) {
 	file = bytes.TrimSpace(file)
 	text, encoded := strings.CutPrefix(string(file), "whsec_")

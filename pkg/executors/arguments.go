@@ -15,7 +15,7 @@ import (
 // use is a field of a manifest that uses arguments.
 type use struct {
 	path           string
-	fields, needed []string // all arguments that it uses, and those that it requires
+	fields, needed []string // all arguments that the field uses, and the required ones
 	null           bool     // a missing argument becomes null instead of an error
 }
 

@@ -31,7 +31,7 @@ import (
 const (
 	maxExecOutput = 10 << 20
 	maxExecError  = 4 << 10
-	execStop      = 100 * time.Millisecond // from asking processes to end to killing them
+	execStop      = 100 * time.Millisecond // time between asking processes to end and killing them
 	mib           = 1 << 20
 )
 
@@ -41,8 +41,8 @@ type command struct {
 	log  *slog.Logger
 	host proc.Host
 
-	probe func() error // why this system has no sandbox; nil if there is one
-	told  sync.Once    // for the warning that there is no sandbox
+	probe func() error // returns why this system has no sandbox; nil if it has one
+	told  sync.Once    // guards the warning about the missing sandbox
 	calls sync.WaitGroup
 }
 
@@ -63,7 +63,7 @@ func newCommand(o Options) *command {
 	return c
 }
 
-// Name is "exec".
+// Name returns "exec".
 func (*command) Name() string { return "exec" }
 
 // Close waits for running calls.
@@ -80,7 +80,7 @@ type run struct {
 	start   proc.Spec
 	stdin   []byte
 	secrets secrets
-	bad     []v1.Violation // of the manifest
+	bad     []v1.Violation // violations of the manifest
 }
 
 func (r *run) violation(path, expected, got, msg string) {
@@ -286,7 +286,7 @@ func (c *command) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage)
 	}()
 	out, readErr := io.ReadAll(io.LimitReader(child.Stdout, maxExecOutput+1))
 	if len(out) <= maxExecOutput && ctx.Err() == nil {
-		select { // a command may close its output before it ends
+		select { // wait, because a command may close its output before it ends
 		case <-child.Exited():
 		case <-ctx.Done():
 		}
@@ -300,7 +300,7 @@ func (c *command) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage)
 		return res, ctx.Err()
 	case len(out) > maxExecOutput:
 		return res, r.fail(v1.PhaseExecute, fmt.Sprintf("the command wrote more than %d MiB and was stopped", maxExecOutput/mib), nil)
-	case readErr != nil && !errors.Is(readErr, os.ErrDeadlineExceeded): // something outside of the group holds the pipe
+	case readErr != nil && !errors.Is(readErr, os.ErrDeadlineExceeded): // a process outside of the group holds the pipe
 		return res, r.fail(v1.PhaseExecute, "cannot read the output of the command: "+readErr.Error(), readErr)
 	case outcome != "exit status 0":
 		res.Status = v1.StatusFailed

@@ -1,8 +1,7 @@
-// Package executors does the work of tools: one file for each kind of executor.
+// Package executors has the executors of tools, one file for each kind.
 //
-// An executor takes a tool of the registry and checked arguments, and gives back
-// content, parts or an error. It knows nothing of policies, schemas or the store;
-// timeouts come to it as the context.
+// An executor receives a tool of the registry with validated arguments, and returns content, parts or an error. It
+// knows nothing about policies, schemas or the store; timeouts reach it through the context.
 package executors
 
 import (
@@ -68,8 +67,8 @@ func All(o Options) []Executor {
 	return all
 }
 
-// perTool caches a value for each tool as long as the tool lives: a reload brings new tools, and the values of
-// the old ones go with them. A value must not point to its tool, or neither is ever freed.
+// perTool caches a value for each tool as long as the tool exists. A reload creates new tools, and the values of the
+// old tools are freed with them. A value must not point to its tool, because then neither would be freed.
 type perTool[T any] struct{ made sync.Map } // weak.Pointer[v1.Tool] -> T
 
 func (p *perTool[T]) of(tool *v1.Tool, prepare func() T) T {

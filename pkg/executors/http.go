@@ -33,15 +33,15 @@ type HTTP struct {
 	opts     Options
 	env      envref.Env
 	log      *slog.Logger
-	resolver *net.Resolver // nil is the system's
+	resolver *net.Resolver // nil means the resolver of the system
 	allowed  netaddr.Allowed
-	allowErr error // Options.AllowNetwork cannot be read
+	allowErr error // error in Options.AllowNetwork
 
 	tools perTool[*httpTool]
 
-	life   sync.RWMutex // held for reading by every call
+	life   sync.RWMutex // every call holds it for reading
 	closed bool
-	work   sync.WaitGroup // requests for tokens
+	work   sync.WaitGroup // running requests for tokens
 
 	mu         sync.Mutex
 	transports map[connection]*http.Transport
@@ -64,7 +64,7 @@ var (
 	_ io.Closer = (*HTTP)(nil)
 )
 
-// Name is "http".
+// Name returns "http".
 func (*HTTP) Name() string { return "http" }
 
 // Check returns the violations that would fail every call of the tool: URLs,

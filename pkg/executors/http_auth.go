@@ -21,7 +21,7 @@ import (
 
 // httpAuth is the prepared spec.http.auth, of which at most one kind is set.
 type httpAuth struct {
-	user, password envText // basic
+	user, password envText // for basic authentication
 	oauth          *oauthSpec
 }
 
@@ -65,8 +65,8 @@ func (p *httpTool) prepareAuth(s *v1.HTTPSpec) {
 	}
 }
 
-// authorization returns the value of the Authorization header, or "" without such
-// authentication, and adds its credentials to the secrets.
+// authorization returns the value of the Authorization header, or "" if the tool does not use this header. It adds the
+// credentials to the secrets.
 func (p *httpTool) authorization(ctx context.Context, values []string, source *tokenSource, s *secrets) (string, error) {
 	switch {
 	case p.auth.user != "":
@@ -92,7 +92,7 @@ const tokenTimeout = 30 * time.Second
 // share one request, which outlives the call that started it, since the cancellation of
 // one call must not fail the others.
 type tokenSource struct {
-	wait    *sync.WaitGroup // of the executor, for Close
+	wait    *sync.WaitGroup // group of the executor, for Close
 	fetch   func() (any, error)
 	stop    func() // cancels the running request
 	flights singleflight.Group
@@ -101,8 +101,7 @@ type tokenSource struct {
 	current *oauth2.Token
 }
 
-// tokenError says that there is no token. It contains no response body, which may
-// repeat the client's secret.
+// tokenError says why there is no token. It does not contain the response body, which may repeat the client's secret.
 type tokenError struct {
 	message string
 	cause   error
@@ -144,7 +143,7 @@ func (h *HTTP) tokenSource(o *oauthSpec, values []string, transport http.RoundTr
 
 const maxTokenSources = 1000
 
-// token returns a valid token, and fetches one if there is none.
+// token returns a valid token, and fetches a token if necessary.
 func (t *tokenSource) token(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	current := t.current

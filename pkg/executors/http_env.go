@@ -15,7 +15,7 @@ type envVar struct {
 	envref.Ref
 	path   string // JSON pointer of the field
 	secret bool   // its value is masked in all output
-	named  bool   // by a field such as bearer_env, not by ${}
+	named  bool   // a field such as bearer_env names the variable, rather than ${}
 }
 
 // text reads a text of a manifest and records its variables: ${VAR} and

@@ -109,7 +109,7 @@ func (n *numbers) in(v any) any {
 	return v
 }
 
-// back returns a copy, since parts of found belong to the document and may occur twice.
+// back returns a copy, because parts of found belong to the document and may occur twice.
 func (n *numbers) back(found any) any {
 	switch v := found.(type) {
 	case map[string]any:

@@ -87,7 +87,7 @@ func (c *httpCall) all(ctx context.Context) (v1.Result, error) {
 		c.size += int64(len(c.answer))
 		next, err := c.next(first, n)
 		if err == nil && next != nil && seen[next.String()] {
-			if n == 0 { // some servers repeat the last cursor forever
+			if n == 0 { // an empty page is the last one, because some servers repeat the last cursor forever
 				next = nil
 			} else {
 				err = errors.New("the next page was already read")
@@ -252,7 +252,7 @@ func nextLink(headers []string) string {
 	for _, h := range headers {
 		for _, l := range link.FindAllStringSubmatch(h, -1) {
 			params := linkParam.FindAllStringSubmatch(l[2], -1)
-			first := slices.IndexFunc(params, func(p []string) bool { return strings.EqualFold(p[1], "rel") }) // the others do not count
+			first := slices.IndexFunc(params, func(p []string) bool { return strings.EqualFold(p[1], "rel") }) // only the first rel counts
 			if first >= 0 && slices.ContainsFunc(strings.Fields(params[first][2]+params[first][3]), func(r string) bool { return strings.EqualFold(r, "next") }) {
 				return strings.TrimSpace(l[1])
 			}

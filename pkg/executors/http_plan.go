@@ -32,12 +32,12 @@ type HTTPPlan struct {
 	// RateLimit is the rate limit of the request.
 	RateLimit *v1.HTTPRateLimit `json:"rate_limit,omitempty"`
 
-	// The same with placeholders for variables, for Curl.
+	// These fields have placeholders for variables, for Curl.
 	url     envText
 	headers []httpField
 	body    envText
 	names   []string // names of the variables, by number
-	basic   envText  // user:password
+	basic   envText  // "user:password" of basic authentication
 	oauth   bool
 }
 
@@ -216,7 +216,7 @@ func (p *HTTPPlan) Curl() string {
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		text := envText(name) + ": " + byName[name]
 		if byName[name] == "" {
-			text = envText(name + ";") // how curl sends a header without a value
+			text = envText(name + ";") // curl sends a header without a value if the name ends in ";"
 		}
 		line("--header", p.shell(text))
 	}

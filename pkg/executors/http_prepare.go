@@ -30,11 +30,11 @@ type httpTool struct {
 	base    envText        // the URL before its path
 	shown   string         // the URL for effects: as in the manifest, without user and query
 	rest    envText        // path and query without a template
-	restTpl *template.Text // path and query with a template; nil for none
+	restTpl *template.Text // path and query with a template; may be nil
 	used    map[string]bool
 	inPath  []string // arguments that the path requires, with omit_empty
 
-	headers     []httpField // later ones win
+	headers     []httpField // later headers replace earlier ones
 	staticQuery []httpField
 	staticBody  []httpField // the texts are JSON
 	bodyMapping *mapping
@@ -50,7 +50,7 @@ type httpTool struct {
 	rate          *rate    // nil for a tool without spec.http.rate_limit
 	auth          httpAuth
 
-	timeout   time.Duration // of an attempt; 0 for none
+	timeout   time.Duration // timeout of an attempt; 0 means no timeout
 	attempts  int
 	delay     time.Duration
 	maxDelay  time.Duration
@@ -65,7 +65,7 @@ type httpTool struct {
 type httpField struct {
 	name, path string
 	text       envText
-	tpl        *template.Text // of a header: the text is what it renders
+	tpl        *template.Text // for a header: the template of the text
 }
 
 // Defaults of spec.http.

@@ -15,14 +15,14 @@ import (
 type rate struct {
 	spec v1.HTTPRateLimit
 	per  time.Duration
-	turn chan struct{} // held by the request that is next; the others wait for it in order
-	sent []time.Time   // when the last requests were sent, the oldest at next
+	turn chan struct{} // held by the next request; the others wait for it in order
+	sent []time.Time   // times of the last requests, the oldest at next
 	next int
 }
 
 var periods = map[string]time.Duration{"second": time.Second, "minute": time.Minute, "hour": time.Hour}
 
-// maxRates is the number of tools from which on idle ones are forgotten.
+// maxRates is the number of tools above which idle tools are dropped.
 const maxRates = 1024
 
 // rateOf returns the rate of a tool, by its name, so that a reload without a change of the limit
@@ -64,7 +64,7 @@ func (r *rate) idle() bool {
 
 var errRateTooLate = errors.New("the next request may be sent only after the deadline of the call")
 
-// wait returns when a request may be sent, or an error if ctx ends before.
+// wait returns when a request may be sent, or with an error if ctx ends before.
 func (r *rate) wait(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:

@@ -33,7 +33,7 @@ func inner(s string) string {
 	return string(text[1 : len(text)-1])
 }
 
-// scalarEnd returns the end of the string, number or literal that starts at i; i for none.
+// scalarEnd returns the end of the string, number or literal that starts at i; i if no scalar starts there.
 func scalarEnd(raw []byte, i int) int {
 	if raw[i] != '"' {
 		for i < len(raw) && strings.IndexByte("{}[]:,\" \t\r\n", raw[i]) < 0 {
@@ -58,7 +58,7 @@ func (s *secrets) foreign(body []byte, rules []string, limit int) string {
 	case json.Valid(body):
 		body = redact.JSON(s.json(body), rules)
 	case mentions(body, rules):
-		// There is no telling which part of the text belongs to the name.
+		// It is unknown which part of the text belongs to the name.
 		return redact.Mask
 	}
 	text := s.text(string(body))

@@ -18,11 +18,11 @@ import (
 
 // draft is a request whose variables have no values yet. Building one accesses nothing.
 type draft struct {
-	base, rest envText // the URL
+	base, rest envText // parts of the URL
 	headers    []httpField
 	hasBody    bool
 	body       json.RawMessage            // the body from the arguments
-	members    map[string]json.RawMessage // its members, if the manifest adds some
+	members    map[string]json.RawMessage // the members of the body if the manifest adds some
 }
 
 // draft builds the request of a call. Its errors are about the arguments.
@@ -251,13 +251,13 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 			addEncoded(f.name, envText(f.value))
 		}
 		for _, f := range pairs {
-			key, _ := url.PathUnescape(f.name) // it was read above
+			key, _ := url.PathUnescape(f.name) // the name was decoded before
 			taken[key] = true
 		}
 	}
 	if p.pages != nil {
 		for _, f := range p.pages.query {
-			if !taken[f.name] { // an argument of the same name sets the first page
+			if !taken[f.name] { // an argument of the same name selects the first page
 				add(f.name, f.text)
 			}
 		}

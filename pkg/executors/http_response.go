@@ -20,7 +20,7 @@ import (
 // tooLargeError says that a body is larger than spec.http.response.max_bytes.
 type tooLargeError struct {
 	limit int64
-	pages bool // all of them together
+	pages bool // the limit applies to all pages together
 }
 
 func (e tooLargeError) Error() string {
@@ -47,7 +47,7 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// kept adds the bytes that are read of a body to the memory budget.
+// kept counts the bytes that are read of a body in the memory budget.
 type kept struct {
 	io.Reader
 	ctx context.Context //nolint:containedctx // it lives as long as one read of a body

@@ -34,7 +34,7 @@ type httpCall struct {
 	draft   *draft
 	secrets secrets
 	masks   *secrets // the secrets and redacted arguments; set by hidden
-	base    string   // the address of the URL with the values of its variables
+	base    string   // the fixed part of the URL with the values of its variables
 
 	req    *http.Request
 	trace  httptrace.ClientTrace
@@ -44,18 +44,18 @@ type httpCall struct {
 	attempts  int
 	connected bool // the current attempt has a connection: the request may have been sent
 	reached   bool // an attempt had a connection
-	code      int  // status of the last response; 0 for none
+	code      int  // status of the last response; 0 means no response
 	handled   bool // the body of the current attempt was read
 	renewed   bool // a token was refused once; a second refusal is final
 	stale     bool // the token of the last attempt was refused
 	wait      time.Duration
 	outOfTime time.Duration // a wait that would have passed the deadline
-	status    string        // of an unsuccessful response
+	status    string        // status of an unsuccessful response
 	answer    []byte
 	header    http.Header
 
 	page int   // number of the current page, from 1; 0 without spec.http.paginate
-	size int64 // size of the pages before it, in bytes
+	size int64 // size of the pages before this page, in bytes
 }
 
 // run sends the request, and those for further pages, and makes the result.

@@ -14,7 +14,8 @@ import (
 // pair is a parameter of the query, with name and value percent-encoded.
 type pair struct{ name, value string }
 
-// separators of the styles that put a list or an object into one parameter (OpenAPI 3.1.1, section 4.8.12.4).
+// separators has the separators of the styles that put a list or an object into one parameter (OpenAPI 3.1.1, section
+// 4.8.12.4).
 var separators = map[string]string{v1.StyleComma: ",", v1.StyleSpace: "%20", v1.StylePipe: "%7C"}
 
 // maxBrackets limits the depth of a deep_object. Deeper values are written as JSON: OpenAPI does not define them,
@@ -77,7 +78,7 @@ func membersOf(object json.RawMessage) (all []*member) {
 	return all
 }
 
-// emptied marks an empty value in a rendered text, so that omit_empty can leave out what contains it. It
+// emptied marks an empty value in a rendered text, so that omit_empty can remove the parameter or header with it. It
 // never comes from an argument: in a URL it is percent-encoded, and headers cannot contain it.
 const emptied = "\x00"
 

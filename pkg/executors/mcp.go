@@ -9,8 +9,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Upstream calls tools of MCP servers. With it, this package need not import the one that
-// speaks MCP.
+// Upstream calls tools of MCP servers. With it, this package need not import the package that implements MCP.
 type Upstream interface {
 	// Call calls tool, by its name on the server, and returns its result. With retry, a
 	// call may be repeated after a lost connection. A tool that reports failure is a
@@ -27,7 +26,7 @@ type environment interface {
 // mcp passes calls of tools with mode mcp to their server.
 type mcp struct{ upstream Upstream }
 
-// Name is "mcp".
+// Name returns "mcp".
 func (mcp) Name() string { return v1.ModeMCP }
 
 // Unset returns a violation for each unset variable of an MCPServer, or of the MCPServer of a
@@ -45,7 +44,7 @@ func (m mcp) Unset(o v1.Object) []v1.Violation {
 		return nil
 	}
 	unset := env.Unset(serverOf(t))
-	for i := range unset { // the field is the server's
+	for i := range unset { // the violations are about a field of the server
 		unset[i].Message = "mcpserver/" + t.Spec.MCP.Server + ": " + v1.FieldPath(unset[i].Path) + ": " + unset[i].Message
 		unset[i].Path = ""
 	}
@@ -70,7 +69,7 @@ func (m mcp) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (
 	if res.Attempts > 0 {
 		res.Effects = []v1.Effect{{Kind: v1.EffectMCP, Server: server.Namespace + "/" + server.Name, Tool: remote}}
 	}
-	if failed, ok := errors.AsType[*v1.ExecutionError](err); ok { // name the tool as the registry knows it
+	if failed, ok := errors.AsType[*v1.ExecutionError](err); ok { // use the name that the tool has in the registry
 		named := *failed
 		named.Tool = tool.Metadata.Name
 		return res, &named

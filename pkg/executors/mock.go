@@ -14,14 +14,14 @@ import (
 	"toolctl.dev/toolctl/internal/template"
 )
 
-// mock returns results from the manifest: mock_template takes precedence over mock_result,
-// and inline values over files; mock_parts is added to either. A tool must not change after
-// its first call, since what is made of it is cached.
+// mock returns results from the manifest: mock_template takes precedence over mock_result, and inline values over
+// files; mock_parts is added to either. A tool must not change after its first call, because the prepared result is
+// cached.
 type mock struct{ answers perTool[*mockAnswer] }
 
 func newMock() *mock { return &mock{} }
 
-// Name is "mock".
+// Name returns "mock".
 func (*mock) Name() string { return v1.ModeMock }
 
 // Execute returns the declared result. A static result shares memory with the manifest, so
@@ -43,7 +43,7 @@ func (m *mock) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage)
 			return v1.Result{}, err
 		}
 	}
-	res.Parts = slices.Clone(a.parts) // the registry masks what they hold
+	res.Parts = slices.Clone(a.parts) // a copy, because the registry masks the contents
 	return res, nil
 }
 
@@ -95,7 +95,7 @@ func prepare(tool *v1.Tool) *mockAnswer {
 		}
 		t, err := read(name, src)
 		if err != nil {
-			msg := strings.TrimPrefix(err.Error(), "mock_template: ") // the path says so already
+			msg := strings.TrimPrefix(err.Error(), "mock_template: ") // the path already names the field
 			violation(path, "a Go template", "a template that cannot be read", msg)
 		}
 		if a.template = t; t != nil {

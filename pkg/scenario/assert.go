@@ -18,7 +18,7 @@ import (
 
 // Unjudged is an assertion that was not judged, with the reason.
 type Unjudged struct {
-	// Turn counts from 1; 0 if the assertion is about the whole run.
+	// Turn is the number of the turn, from 1; 0 if the assertion is about the whole run.
 	Turn   int       `json:"turn,omitempty"`
 	Type   string    `json:"type"`
 	Reason string    `json:"reason"`
@@ -103,7 +103,7 @@ func (p *player) unjudged(turn int, at, name, reason string) {
 	p.warn(at+"/type", "assertion %q is not judged: %s", name, reason)
 }
 
-// pass adds a list of assertions to those that are not judged, with one reason.
+// pass adds a list of assertions, with one reason, to those that are not judged.
 func (p *player) pass(field string, list []v1.Assertion, reason string) {
 	for i := range list {
 		p.unjudged(p.turn, v1.Pointer(field, strconv.Itoa(i)), list[i].Type, reason)
@@ -122,7 +122,7 @@ func (p *player) assert(ctx context.Context, field string, list []v1.Assertion, 
 		a, at := unwrapped(&list[i]), v1.Pointer(field, strconv.Itoa(i))
 		t, unjudged := p.assertionType(a.Type)
 		if unjudged != "" {
-			continue // reported before the play
+			continue // already reported before the run
 		}
 		rule, _, message := p.readAssertion(&t, a)
 		if message != "" {

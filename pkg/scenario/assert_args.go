@@ -19,7 +19,7 @@ func (w *wantedArgs) args() map[string]any {
 	return *cmp.Or(w.ExpectedArgs, w.Args, &params.Object{})
 }
 
-// anyOf requires one call of the tool that fits. what describes such a call.
+// anyOf requires one fitting call of the tool. what describes such a call.
 func (s *scope) anyOf(tool, what string, fits func(*Call) bool) (expected, got string) {
 	var seen []string
 	for _, c := range s.calls(func(c *Call) bool { return c.is(tool) }) {

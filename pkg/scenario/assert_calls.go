@@ -26,8 +26,8 @@ func (s *scope) calls(chosen func(*Call) bool) []*Call {
 	return slices.DeleteFunc(allCalls(s.turns), func(c *Call) bool { return !chosen(c) })
 }
 
-// is reports whether a call is one of the tool, by the name in the call or by the name of the
-// tool that was found.
+// is reports whether a call is one of the tool. It compares the name in the call and the name of the tool that was
+// found.
 func (c *Call) is(tool string) bool {
 	short := strings.TrimPrefix(tool, v1.MCPPrefix)
 	return tool == c.Tool || short == c.name() || tool == c.Result.Namespace+"/"+c.name()
@@ -142,7 +142,7 @@ func (q *toolsCalledSession) check(s *scope) (expected, got string) {
 	return s.called(q.names(), countBounds{Min: q.MinCalls}, false, func(*v1.ResultError) bool { return false })
 }
 
-// called compares the number of successful calls of each tool with the bounds.
+// called checks whether the number of successful calls of each tool is within the bounds.
 func (s *scope) called(tools []string, within countBounds, withArgs bool, failed func(*v1.ResultError) bool) (expected, got string) {
 	within.Min = cmp.Or(within.Min, new(params.Whole(1)))
 	var bad []string

@@ -83,8 +83,7 @@ func (q *costBudget) check(s *scope) (expected, got string) {
 // anyPolicy are the names that stand for any policy in guardrail_triggered.
 var anyPolicy = []string{"tool_policy", v1.KindToolPolicy, "policy"}
 
-// guardrailTriggered requires that a policy refused a call, or a validator of the prompt refused
-// a text.
+// guardrailTriggered requires that a policy refused a call, or that a validator of the prompt refused a text.
 type guardrailTriggered struct {
 	ValidatorType string `json:"validator_type" need:"validator_type"`
 	Validator     string `json:"validator" need:"validator_type"`

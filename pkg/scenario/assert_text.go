@@ -130,7 +130,7 @@ func (q *jsonPath) check(s *scope) (expected, got string) {
 	return "", ""
 }
 
-// numberRange is a range of numbers, open at an end that is nil.
+// numberRange is a range of numbers. A nil end is open.
 type numberRange struct {
 	Min *float64 `json:"min"`
 	Max *float64 `json:"max"`

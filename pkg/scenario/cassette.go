@@ -91,7 +91,7 @@ type tape struct {
 
 type taped struct {
 	*Recorded
-	number int // in the file, from 1
+	number int // position in the file, from 1
 	args   any
 	played bool
 }
@@ -182,8 +182,8 @@ func (p *player) checkRecorded(field, name string, number int, rec *Recorded, to
 	}
 }
 
-// play answers a call with a recorded call that has the same arguments. If there is none, the
-// scenario fails whatever it expects.
+// play answers a call with a recorded call that has the same arguments. If the cassette has no such call, the scenario
+// fails regardless of its expectations.
 func (t *tape) play(s *slot, tool *v1.Tool, args any) (v1.Result, error) {
 	masked := args
 	if len(t.redact) > 0 {

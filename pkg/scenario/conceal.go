@@ -57,9 +57,8 @@ func (p *player) masker() (all *redact.Masker, rules, values []string) {
 	return redact.New(rules, values...), rules, values
 }
 
-// conceal masks one failure. The whole expectation for a masked value is masked. So is that for an
-// object or list with a value that a pointer redacts, because the value may stand at another place
-// in the expectation.
+// conceal masks one failure. If a masked value is expected, the whole expectation is masked. So is the expectation for
+// an object or list with a value that a pointer redacts, because the value may be at another place in the expectation.
 func (f *Failure) conceal(m *redact.Masker, rules []string) {
 	inside := strings.HasPrefix(f.Got, "{") || strings.HasPrefix(f.Got, "[")
 	if f.Path != "" && inside && strings.Contains(f.Got, redact.Mask) && slices.ContainsFunc(rules, func(r string) bool { return strings.HasPrefix(r, "/") }) {

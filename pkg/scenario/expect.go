@@ -41,7 +41,7 @@ func (p *player) expect(field string, want *v1.Expect, res *v1.Result, tool stri
 	}
 	if status != "" && res.Status != status {
 		e.status(status, want)
-		return // other differences only follow from this one
+		return // other differences would only follow from this one
 	}
 	if len(want.Result) > 0 {
 		e.result(want.Result)
@@ -64,7 +64,7 @@ func isEmptyExpect(w *v1.Expect) bool {
 // expecting compares one result.
 type expecting struct {
 	player *player
-	field  string // of the expectation
+	field  string // JSON pointer of the expectation
 	res    *v1.Result
 	tool   string
 }
@@ -179,7 +179,7 @@ func (e *expecting) error(want *v1.ExpectError) {
 }
 
 func (e *expecting) policy(want *v1.ExpectPolicy) {
-	got := v1.PolicyDecision{Decision: v1.DecisionAllow} // where no policy governs a tool
+	got := v1.PolicyDecision{Decision: v1.DecisionAllow} // used if no policy governs the tool
 	if e.res.Policy != nil {
 		got = *e.res.Policy
 	}

@@ -23,8 +23,8 @@ const (
 	maxText       = 1000
 )
 
-// Generate returns a result that fits the tool's output schema. The same seed gives the same
-// result. The error names the rules of the schema that no attempt could meet.
+// Generate returns a result that fits the tool's output schema. The same seed gives the same result. If every attempt
+// fails, the error names the violated rules of the schema.
 func Generate(tool *v1.Tool, seed int64) (json.RawMessage, error) {
 	if len(tool.Spec.OutputSchema) == 0 {
 		return nil, fmt.Errorf("tool %q has no output_schema to make a result from", tool.Metadata.Name)
@@ -116,8 +116,8 @@ func (g *generator) kind(s map[string]any) string {
 	return "string"
 }
 
-// object returns an object with all properties. Deep objects lack the optional ones, so that a
-// schema that refers to itself comes to an end.
+// object returns an object with all properties. Deep objects lack the optional properties, so that a recursive schema
+// ends.
 func (g *generator) object(s map[string]any, depth int) any {
 	out := map[string]any{}
 	properties, _ := s["properties"].(map[string]any)

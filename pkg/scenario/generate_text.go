@@ -55,7 +55,7 @@ func (g *generator) expand(b *strings.Builder, re *syntax.Regexp) {
 	}
 }
 
-// class returns one character of a class, a visible one if possible.
+// class returns a character of a class, preferably a visible one.
 func (g *generator) class(ranges []rune) rune {
 	var visible []rune
 	for i := 0; i+1 < len(ranges); i += 2 {

@@ -11,7 +11,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Bounds of a JSONPath, because its parser recurses and each ".." multiplies the work.
+// Limits for a JSONPath, because its parser recurses and each ".." multiplies the work.
 const (
 	maxPathLength  = 512
 	maxDescendants = 2

@@ -37,7 +37,7 @@ type JudgeUse struct {
 
 // Bounds of one judgement.
 const (
-	maxJudged        = 256 << 10 // bytes
+	maxJudged        = 256 << 10 // size of the material, in bytes
 	maxVerdictTokens = 4096
 	judgeTimeout     = 2 * time.Minute
 	maxReasoning     = 1000 // characters of the reasoning in a message
@@ -256,7 +256,7 @@ func (p *player) ask(ctx context.Context, j *Judge, q *criteria, material string
 	}
 	switch {
 	case err != nil:
-		return v, cmp.Or(context.Cause(ctx), errors.Unwrap(err), err) // the outer error names a prompt that users do not know
+		return v, cmp.Or(context.Cause(ctx), errors.Unwrap(err), err) // the outer error names an internal prompt
 	case v.Score < 0 || v.Score > 1:
 		return v, fmt.Errorf("the score of the judge is %v, not a number from 0 to 1: %s", v.Score, clip.Runes(v.Reasoning, maxReasoning))
 	case strings.Contains(letters(material), letters(string(res.Output))):

@@ -23,12 +23,12 @@ type Difference struct {
 	Expected, Got string
 	// field is the JSON pointer in the expectation.
 	field string
-	// observed is the actual value; absent says that there is none.
+	// observed is the actual value; absent means that the value is missing.
 	observed any
 	absent   bool
 }
 
-// operators of a condition, in the order of evaluation.
+// operators are the operators of a condition, in the order of evaluation.
 var operators = []string{"exists", "equals", "matches", "contains", "gt", "lt"}
 
 // Expectations that reveal no value.
@@ -37,7 +37,7 @@ const (
 	noValue  = "nothing"
 )
 
-// absent stands for a value that is not there.
+// absent stands for a missing value.
 type absentValue struct{}
 
 // maxDifferences is the maximum number of differences of one comparison.

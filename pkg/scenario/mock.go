@@ -87,7 +87,7 @@ type response struct {
 	shadow *v1.Tool
 }
 
-// condition says whether a response is for a call.
+// condition reports whether a response applies to a call.
 type condition func(args any, call int) (bool, error)
 
 // newMock prepares the mock of a tool. An invalid mock makes the scenario invalid.
@@ -152,7 +152,7 @@ func (p *player) shadow(field string, m *v1.MockResponse, tool *v1.Tool) *v1.Too
 	if c, ok := p.runner.opts.Mock.(registry.Checker); ok {
 		for _, f := range c.Check(&t) {
 			if f.IsWarning() {
-				continue // a warning about arguments that may be absent does not matter here
+				continue // warnings about arguments that may be absent do not matter here
 			}
 			p.invalid(mockField(field, f.Path), f.Message)
 		}
@@ -201,8 +201,7 @@ func (m *mock) answer(ctx context.Context, s *slot, tool *v1.Tool, args json.Raw
 	return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: "the mock has no response left"}
 }
 
-// give returns a response: its fault if that happens, its error, its content, or the tool's own
-// mock.
+// give returns the fault, the error or the content of a response, or the result of the tool's own mock.
 func (m *mock) give(ctx context.Context, s *slot, r *response, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	content := func() (v1.Result, error) {
 		if r.shadow != nil {
@@ -221,7 +220,7 @@ func (m *mock) give(ctx context.Context, s *slot, r *response, tool *v1.Tool, ar
 	return content()
 }
 
-// happens decides by a random number from the scenario's seed. A certain event draws none.
+// happens decides by a random number from the scenario's seed. A certain event uses no random number.
 func (p *player) happens(probability *float64) bool {
 	return probability == nil || *probability >= 1 || p.random.Float64() < *probability
 }

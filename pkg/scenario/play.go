@@ -25,14 +25,14 @@ type player struct {
 	spec   *v1.ScenarioSpec
 	reg    *registry.Registry
 	mocks  map[v1.Key]*mock
-	// counts and pending are of this scenario alone.
+	// counts and pending belong to this scenario alone.
 	counts  *policy.MemoryCounters
 	pending registry.MemoryApprovals
 	random  *rand.Rand
 	// promptKit says that the manifest is a PromptKit manifest, whose unknown parts are skipped
 	// with a warning.
 	promptKit bool
-	// turn and call are the current ones, from 1.
+	// turn and call are the numbers of the current turn and call, from 1.
 	turn, call int
 	// ran are the calls of a run that reached the registry, by their IDs in the audit log.
 	ran    map[string]ran
@@ -96,8 +96,7 @@ func (p *player) prepare(ctx context.Context) bool {
 	return !p.broken
 }
 
-// ofUnstarted reports whether the name is that of a tool of a declared MCP server that is not
-// started.
+// ofUnstarted reports whether a name belongs to a tool of a declared MCP server that is not started.
 func (p *player) ofUnstarted(name string) bool {
 	server, _, ok := strings.Cut(strings.TrimPrefix(name, v1.MCPPrefix), "__")
 	if !ok || p.runner.opts.Live != nil {
@@ -188,7 +187,7 @@ func (p *player) governed(ctx context.Context, turn *v1.Turn) context.Context {
 		if !ok || answer == v1.ConsentTimeout {
 			return v1.Decision{}, false, nil
 		}
-		granted := answer == v1.ConsentGrant || p.promptKit && answer != v1.ConsentDeny // PromptKit takes any other word as a grant
+		granted := answer == v1.ConsentGrant || p.promptKit && answer != v1.ConsentDeny // PromptKit grants for any other word
 		return v1.Decision{Approved: granted, By: "the scenario", Simulated: true}, true, nil
 	})
 }
@@ -325,8 +324,8 @@ func (t *Turn) say(text string) {
 	}
 }
 
-// namespace returns the namespace of the scenario for a name that tools of several namespaces
-// have, and "" (all namespaces) for any other name.
+// namespace returns the namespace of the scenario if tools of several namespaces have the name, and otherwise "" (all
+// namespaces).
 func (p *player) namespace(reg *registry.Registry, name string) string {
 	var missing *v1.NotFoundError
 	if _, err := reg.Lookup("", name); errors.As(err, &missing) && missing.Ambiguous {

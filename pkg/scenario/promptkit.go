@@ -120,7 +120,7 @@ func (r *responseReader) reply(path string, raw json.RawMessage) (reply modelRep
 		r.violation(path, "", "expected a text or an object, got %s", v1.JSONKind(raw))
 		return reply
 	}
-	texts := []string{"content", "text", "response"} // the first one present counts
+	texts := []string{"content", "text", "response"} // the first existing field applies
 	fields := r.object(path, raw, "only response, parts and tool_calls are", append(texts, "tool_calls", "parts", "type")...)
 	said := slices.IndexFunc(texts, func(key string) bool { return len(fields[key]) > 0 })
 	for _, key := range sortedKeys(fields) {
@@ -186,9 +186,9 @@ func (r *responseReader) parts(path string, raw json.RawMessage) (parts []v1.Par
 // script holds the replies for one scenario.
 type script struct {
 	replies map[int]modelReply
-	// fallback is the reply where no number is scripted; nil if there is none.
+	// fallback is the reply for numbers without a scripted reply; nil if the script has no such reply.
 	fallback *modelReply
-	// byTurn says that the numbers are those of turns. Otherwise they count all replies.
+	// byTurn says that the numbers are those of turns. Without byTurn, they count all replies.
 	byTurn bool
 	// next is the number of the next reply, from 1.
 	next int

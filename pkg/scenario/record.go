@@ -150,8 +150,8 @@ func (e *recording) Close() error {
 	return nil
 }
 
-// Add adds the calls of an older cassette to those of c. The match mode of the older cassette
-// wins, and the rules and ignored arguments of both are joined.
+// Add adds the calls of an older cassette to those of c. The match mode of the older cassette applies, and the rules
+// and ignored arguments of both are joined.
 func (c *Cassette) Add(old *Cassette) {
 	c.Match = cmp.Or(old.Match, c.Match)
 	c.Ignore = union(old.Ignore, c.Ignore)

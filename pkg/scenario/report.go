@@ -67,7 +67,7 @@ type Result struct {
 // Scenario returns the manifest that was played.
 func (r *Result) Scenario() *v1.Scenario { return r.scenario }
 
-// Judgement returns how many checks were judged, and the reason if none was.
+// Judgement returns how many checks were judged, and the reason if no check was judged.
 func (r *Result) Judgement() string {
 	text := fmt.Sprintf("%d of %d checks", r.Judged, r.Total)
 	if r.Reason != "" {
@@ -108,7 +108,7 @@ type Call struct {
 
 // Failure is one expectation that was not met.
 type Failure struct {
-	// Turn and Call count from 1; 0 if the failure is about the whole.
+	// Turn and Call are numbers from 1; 0 if the failure is about the whole scenario or turn.
 	Turn int `json:"turn,omitempty"`
 	Call int `json:"call,omitempty"`
 	// Tool is the tool of the call.
@@ -153,7 +153,7 @@ func (f Failure) String() string {
 	return b.String()
 }
 
-// An Update replaces one expectation by the observed value.
+// Update replaces one expectation by the observed value.
 type Update struct {
 	// Field is the JSON pointer of the expectation in the manifest.
 	Field string

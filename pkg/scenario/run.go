@@ -19,7 +19,7 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Options are the options of a Runner.
+// Options configure a Runner.
 type Options struct {
 	// Mock is the executor for mocks that manifests of tools declare, such as mock_result.
 	// Required unless Live is set.
@@ -55,10 +55,10 @@ type Options struct {
 type Runner struct {
 	opts    Options
 	objects []v1.Object
-	base    *registry.Registry // of all objects, to look up names
+	base    *registry.Registry // registry of all objects, to look up names
 	schemas *validate.Cache
 
-	judged atomic.Int64 // number of assertions that the judge got
+	judged atomic.Int64 // number of assertions sent to the judge
 
 	mu     sync.Mutex
 	shared map[string]*selection // by the chosen tools and policies

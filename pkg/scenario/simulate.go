@@ -57,7 +57,7 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 	var now time.Time
 	set, counters := policy.Compile(policies), policy.NewMemoryCounters(func() time.Time { return now })
 	out := &Simulation{Changed: []Changed{}}
-	ended := map[string]bool{} // calls with an outcome, whose records of intent add nothing
+	ended := map[string]bool{} // calls with an outcome, for which the record of the start adds nothing
 	for _, rec := range records {
 		ended[rec.CallID] = ended[rec.CallID] || isCall(&rec) && rec.Status != v1.StatusStarted
 	}

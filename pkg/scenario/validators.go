@@ -9,8 +9,8 @@ import (
 	"toolctl.dev/toolctl/pkg/prompt"
 )
 
-// chooseValidators finds the prompt with the task_type of a PromptKit scenario. If two prompts
-// have it, the right one is unknown, and no validators apply.
+// chooseValidators finds the prompt with the task_type of a PromptKit scenario. If two prompts have it, the choice is
+// ambiguous, and no validators apply.
 func (p *player) chooseValidators() {
 	p.validators = &prompt.Prompt{}
 	if !p.promptKit {

@@ -39,7 +39,7 @@ type event struct {
 	StopReason provider.String   `json:"stop_reason"`
 }
 
-// piece is a block, or an addition to one.
+// piece is a block, or an addition to a block.
 type piece struct {
 	Type        provider.String `json:"type"`
 	ID          provider.String `json:"id"`
@@ -56,7 +56,7 @@ type piece struct {
 type reader struct {
 	*provider.Builder
 	blocks []*block
-	open   map[int64]*block // by the index of the API
+	open   map[int64]*block // by the index in the API
 	usage  usage
 }
 
@@ -64,7 +64,7 @@ type reader struct {
 type block struct {
 	kind                      string
 	start                     json.RawMessage
-	call                      *provider.Call // of a tool_use
+	call                      *provider.Call // the call of a tool_use block
 	text, thinking, signature strings.Builder
 }
 
@@ -93,7 +93,7 @@ func (r *reader) Read(data []byte) error {
 	case "content_block_start":
 		r.open[e.Index] = r.begin(e.ContentBlock)
 	case "content_block_delta":
-		if b := r.open[e.Index]; b != nil { // nil for a block without a start
+		if b := r.open[e.Index]; b != nil { // nil if the stream never started the block
 			r.more(b, &e.Delta)
 		}
 	case "content_block_stop":
@@ -101,7 +101,7 @@ func (r *reader) Read(data []byte) error {
 	case "message_delta":
 		r.Reason = string(e.Delta.StopReason)
 		r.usage.Output = 0
-		r.count(e.Usage) // totals
+		r.count(e.Usage) // the counts are totals
 	case "message_stop":
 		r.Ended = true
 	}
@@ -112,7 +112,7 @@ func (r *reader) Read(data []byte) error {
 func (r *reader) begin(raw json.RawMessage) *block {
 	var p piece
 	if json.Unmarshal(raw, &p) != nil {
-		p = piece{} // a block of an unknown kind
+		p = piece{} // ignore a block of an unknown kind
 	}
 	b := &block{kind: string(p.Type), start: raw}
 	r.blocks = append(r.blocks, b)

@@ -96,8 +96,8 @@ func assistant(msg agent.Message) ([]any, error) {
 	return blocks, nil
 }
 
-// restore returns the blocks of Message.Raw: all of them if they still match the message,
-// otherwise only those of thinking.
+// restore returns the blocks of Message.Raw. If these no longer match the message, it returns only the blocks with
+// thinking.
 func restore(msg agent.Message) (blocks []any, whole bool) {
 	var text strings.Builder
 	var calls []agent.ToolCall

@@ -88,7 +88,7 @@ type turn struct {
 
 func conversation(messages []agent.Message) ([]turn, error) {
 	out := []turn{}
-	ids := map[string]string{} // by call: the id that the API knows, "" for none
+	ids := map[string]string{} // the id that the API knows for each call; may be ""
 	tools := map[string]string{}
 	results := 0 // number of results in the last turn
 	err := provider.Each(messages, func(msg agent.Message) error {

@@ -46,10 +46,10 @@ type toolCall struct {
 	} `json:"function"`
 }
 
-// reader reads a response: a message, or the deltas of one.
+// reader reads a response: a message, or deltas that form a message.
 type reader struct {
 	*provider.Builder
-	open    map[int64]*provider.Call // by the index of the API
+	open    map[int64]*provider.Call // by the index in the API
 	refusal strings.Builder
 	// Undocumented fields: texts of the message, which come in pieces, other values of the
 	// message, and the fields of its calls.

@@ -55,7 +55,7 @@ func conversation(req agent.Request) (out []object, err error) {
 	if req.System != "" {
 		say("system", req.System)
 	}
-	var shown []any // parts of the current run of tool messages
+	var shown []any // parts of the current series of tool messages
 	show := func() {
 		if len(shown) > 0 {
 			say("user", shown)

@@ -49,7 +49,7 @@ func Parse(raw json.RawMessage) ([]v1.ModelReply, []v1.Violation) {
 	return replies, check(base, replies)
 }
 
-// replyViolation says why item number n, at path, is not a reply.
+// replyViolation describes why item number n, at path, is not a reply.
 func replyViolation(path string, n int, item json.RawMessage, err error) v1.Violation {
 	f := v1.Violation{Path: path, Expected: "a reply", Got: v1.JSONKind(item), Message: strings.TrimPrefix(err.Error(), "json: ")}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {

@@ -60,7 +60,7 @@ func New(replies []v1.ModelReply, o Options) *Model {
 	return &Model{opts: o, replies: replies, next: min(max(o.Skip, 0), len(replies))}
 }
 
-// Structured implements [agent.StructuredModel]: Options.Structured.
+// Structured implements [agent.StructuredModel]. It returns Options.Structured.
 func (m *Model) Structured(json.RawMessage) bool { return m.opts.Structured }
 
 // Generate gives the next reply of the script.

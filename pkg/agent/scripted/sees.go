@@ -13,10 +13,10 @@ import (
 
 // MismatchError says that a request differs from what the script expects.
 type MismatchError struct {
-	// Reply is the number of the reply whose sees does not hold, from 1.
+	// Reply is the number of the reply, from 1, whose sees does not match.
 	Reply int
-	// Field is the member of sees: tools, tool_choice, contains or lacks. For the last two,
-	// Index is the index of the text, from 0.
+	// Field is the member of sees that does not match: tools, tool_choice, contains or lacks. For the last two, Index is
+	// the index of the text, from 0.
 	Field string
 	Index int
 	// Expected and Got describe the difference.
@@ -40,7 +40,7 @@ func sees(want *v1.ModelSees, req agent.Request) *MismatchError {
 		for i, t := range req.Tools {
 			offered[i] = t.Name
 		}
-		slices.Sort(offered) // the order in a script means nothing
+		slices.Sort(offered) // the order in a script does not matter
 		expected := slices.Sorted(slices.Values(want.Tools))
 		if !slices.Equal(expected, offered) {
 			return &MismatchError{Field: "tools", Expected: listed(expected), Got: listed(offered)}

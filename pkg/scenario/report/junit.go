@@ -72,7 +72,7 @@ func JUnit(w io.Writer, r *scenario.Report) error {
 		suite.Tests++
 		total += s.DurationMS
 		if s.Status == scenario.Passed || s.Status == scenario.Failed {
-			for _, u := range s.Unjudged { // programs that read only the counts must notice them
+			for _, u := range s.Unjudged { // programs that read only the counts must notice unjudged assertions
 				suite.Cases = append(suite.Cases, junitCase{Name: s.Name + ": " + v1.FieldPath(u.Field) + " " + u.Type, Class: s.Namespace, Time: seconds(0),
 					Skipped: &junitSkipped{Message: "not judged: " + u.Reason}})
 				suite.Tests++

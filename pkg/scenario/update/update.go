@@ -52,7 +52,7 @@ func updateText(data []byte, s *v1.Scenario, updates []scenario.Update) ([]byte,
 	}
 	lines := strings.SplitAfter(string(data), "\n")
 	type edit struct {
-		from, to int // lines, from 0
+		from, to int // line numbers, from 0
 		seq      *yaml.Node
 		item     *yaml.Node
 	}

@@ -61,8 +61,8 @@ func stringStyle(s string) yaml.Style {
 	return yaml.DoubleQuotedStyle
 }
 
-// renderItem writes a list item with its indentation. before is the text that it replaces;
-// comments that are not in it stand elsewhere and stay there.
+// renderItem writes a list item with its indentation. before is the text that it replaces. Comments outside of before
+// stay where they are.
 func renderItem(seq, item *yaml.Node, before string) (string, error) {
 	var tidy func(n *yaml.Node)
 	tidy = func(n *yaml.Node) {

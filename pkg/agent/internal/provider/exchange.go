@@ -25,9 +25,9 @@ import (
 
 // Bounds of one exchange.
 const (
-	maxAnswer     = 32 << 20         // bytes of a response or stream
-	maxErrorBody  = 64 << 10         // bytes of an error response that are read
-	maxRetries    = 2                // after the first attempt
+	maxAnswer     = 32 << 20         // size of a response or stream, in bytes
+	maxErrorBody  = 64 << 10         // bytes read of an error response
+	maxRetries    = 2                // attempts after the first one
 	maxRetryAfter = 30 * time.Second // the caller decides about longer waits
 	maxBackoff    = 8 * time.Second
 )

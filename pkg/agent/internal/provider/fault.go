@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	maxMessage = 2000 // bytes of an error message
-	maxType    = 100  // bytes of an error type
+	maxMessage = 2000 // length of an error message, in bytes
+	maxType    = 100  // length of an error type, in bytes
 )
 
 // starred matches a key that the provider has masked in part. The rest of it is masked too.
@@ -51,7 +51,7 @@ func (m *Model) execution(phase, message string, cause error) error {
 // unreachable returns the error for a request without a response.
 func (m *Model) unreachable(err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
-		err = outer.Err // the outer error repeats the address
+		err = outer.Err // without the method and the address, which the outer error repeats
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 		return m.execution(v1.PhaseConnect, m.host+" closed the connection before it answered", err)
@@ -137,7 +137,7 @@ func apiError(body []byte) *agent.ModelError {
 	return &agent.ModelError{Message: cmp.Or(say(top["message"]), say(top["detail"])), Type: first(top["type"], top["code"])}
 }
 
-// say returns a JSON value as text: a string without quotes, any other value as JSON.
+// say formats a JSON value: a string without quotes, any other value as JSON.
 func say(v any) string {
 	if text, ok := v.(string); ok || v == nil {
 		return text
@@ -155,7 +155,7 @@ func first(values ...any) string {
 	return ""
 }
 
-// reading says what is wrong with a response without quoting all of it.
+// reading describes why a response cannot be read, without quoting all of it.
 func reading(err error) string {
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError

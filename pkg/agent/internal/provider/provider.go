@@ -90,7 +90,7 @@ type Key struct{ Var, Header, Prefix string }
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.
 type Model struct {
 	api     API
-	keyVar  string // the variable of the key that is sent
+	keyVar  string // variable whose key is sent
 	base    *url.URL
 	host    string // host of base, with its scheme
 	secrets *redact.Masker
@@ -142,7 +142,7 @@ func New(o Options, api API) (*Model, error) {
 // String returns the provider and its address, without secrets.
 func (m *Model) String() string { return m.api.Name + " at " + m.host }
 
-// GoString is String, so that no verb of fmt shows a key.
+// GoString returns String, so that no fmt verb shows a key.
 func (m *Model) GoString() string { return m.String() }
 
 // Structured reports whether the schema can be the format of a reply. Its root must be an
@@ -182,8 +182,8 @@ func (m *Model) Generate(ctx context.Context, req agent.Request, on func(agent.D
 	return reply, err
 }
 
-// Lookup returns a variable without the spaces around it, such as the line end of a file; "" if
-// it is not set.
+// Lookup returns a variable without surrounding white space, such as the final line break of a file; "" if the
+// variable is not set.
 func (o Options) Lookup(name string) string {
 	env := o.Env
 	if env == nil {

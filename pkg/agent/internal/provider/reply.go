@@ -14,8 +14,8 @@ import (
 type Reader interface {
 	// Read reads a response, or one event of a stream.
 	Read(data []byte) error
-	// Kept is called once after the last Read, when all calls have their ids. It completes the
-	// reply, and returns the data that the provider needs back unchanged; nil for none.
+	// Kept is called once after the last Read, when all calls have their ids. It completes the reply, and returns the
+	// data that the provider needs back unchanged; nil if the provider needs no data.
 	Kept() *Kept
 }
 
@@ -32,7 +32,7 @@ type Kept struct {
 	Parts   []json.RawMessage `json:"parts,omitempty"`
 }
 
-// Restore returns the data that a provider kept of a message; none if another provider made it.
+// Restore returns the data that a provider kept in a message. The data is empty if another provider made the message.
 func Restore(msg agent.Message, name string) Kept {
 	var k Kept
 	if json.Unmarshal(msg.Raw, &k) != nil || k.Provider != name {
@@ -41,14 +41,13 @@ func Restore(msg agent.Message, name string) Kept {
 	return k
 }
 
-// Builder gathers a reply, from one response or from the events of a stream, so that both give
-// the same reply.
+// Builder builds a reply from one response or from the events of a stream, so that both give the same reply.
 type Builder struct {
 	// Stream says that the response is a stream of events.
 	Stream bool
 	// Ended says that the response is complete.
 	Ended bool
-	// Model is the model that answered, and Reason the API's word for why it stopped.
+	// Model is the name of the model that answered, and Reason is the API's reason why the model stopped.
 	Model, Reason string
 	Usage         agent.Usage
 	// Said holds the text so far.
@@ -97,7 +96,7 @@ func (b *Builder) Call(id, name string) *Call {
 	return c
 }
 
-// Name sets the name of a call that has none.
+// Name sets the name of a call that has no name yet.
 func (b *Builder) Name(c *Call, name string) {
 	if c.Name == "" && name != "" {
 		c.Name = name
@@ -126,7 +125,7 @@ func (b *Builder) reply(name string, reader Reader) agent.Reply {
 	return r
 }
 
-// callID returns an id for a call without one: its number in the conversation.
+// callID generates an id for a call without one: its number in the conversation.
 func callID(req agent.Request, i int) string {
 	for _, m := range req.Messages {
 		i += len(m.ToolCalls)
@@ -134,7 +133,7 @@ func callID(req agent.Request, i int) string {
 	return fmt.Sprintf("call_%d", i+1)
 }
 
-// stops maps the words of the APIs for why a model stopped.
+// stops maps the stop reasons of the APIs to those of [agent.Reply].
 var stops = map[string]string{
 	"stop": agent.StopEnd, "end_turn": agent.StopEnd, "stop_sequence": agent.StopEnd,
 	"tool_calls": agent.StopToolCalls, "function_call": agent.StopToolCalls, "tool_use": agent.StopToolCalls,
@@ -150,7 +149,7 @@ func stop(word string, calls bool) string {
 	switch {
 	case !ok:
 		return strings.ToLower(word)
-	case known == agent.StopEnd && calls: // some servers say "stop" for calls too
+	case known == agent.StopEnd && calls: // some servers say "stop" even with calls
 		return agent.StopToolCalls
 	}
 	return known

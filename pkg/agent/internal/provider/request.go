@@ -61,7 +61,7 @@ func (a *API) Encode(req agent.Request, stream bool) (Object, error) {
 	return body, nil
 }
 
-// Parameters reads an object and keeps its values as they are written.
+// Parameters reads an object. It keeps the notation of values, such as the digits of numbers.
 func Parameters(raw json.RawMessage) (Object, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, nil
@@ -77,7 +77,7 @@ func Parameters(raw json.RawMessage) (Object, error) {
 	return o, nil
 }
 
-// rename moves a parameter to the name that an API uses. A parameter with that name wins.
+// rename moves a parameter to the name that an API uses. An existing parameter with that name takes precedence.
 func rename(m Object, from, to string) {
 	v, ok := m[from]
 	if !ok {
@@ -89,7 +89,7 @@ func rename(m Object, from, to string) {
 	}
 }
 
-// List wraps a single text in a list, because some APIs accept no single stop text.
+// List wraps a single text in a list, because some APIs accept stop texts only as a list.
 func List(m Object, name string) {
 	if v, ok := m[name].(json.RawMessage); ok && bytes.HasPrefix(v, []byte(`"`)) {
 		m[name] = []json.RawMessage{v}
@@ -136,8 +136,8 @@ func Contents(text string, parts []v1.Part, content func(Media) (Object, error))
 	return out, err
 }
 
-// Arguments returns the arguments of a call as a JSON object, as the APIs demand of calls in
-// the conversation. Other text is wrapped, so that the model sees what it wrote.
+// Arguments returns the arguments of a call as a JSON object, which the APIs require for calls in the conversation.
+// Other text is wrapped in an object, so that the model sees the text that it wrote.
 func Arguments(args string) json.RawMessage {
 	text := strings.TrimSpace(args)
 	if text == "" {
@@ -170,7 +170,7 @@ const (
 // Media is a part of a message in the terms of the APIs.
 type Media struct {
 	Kind string
-	Text string // for the kind text
+	Text string // set for the kind text
 	// Data is the content in base64, and MIME its type. URL replaces Data if the content is elsewhere.
 	Data, MIME, URL string
 	Name            string
@@ -220,7 +220,7 @@ func flatten(p v1.Part) (Media, error) {
 	case Text:
 		return Media{Kind: Text, Text: p.Text}, nil
 	case Image, Audio, Video, Document:
-		if m.Data == "" && p.Text != "" { // a document of plain text
+		if m.Data == "" && p.Text != "" { // the document is plain text
 			return Media{Kind: Text, Text: p.Text}, nil
 		}
 		return m, nil

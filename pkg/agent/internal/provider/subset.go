@@ -9,10 +9,10 @@ import (
 type Subset struct {
 	// Depth is the maximum nesting depth.
 	Depth int
-	// Keywords are accepted with any value, and those of Fits only with the values that fit.
+	// Keywords are accepted with any value. Keywords of Fits are accepted only with the values that fit.
 	Keywords []string
 	Fits     map[string]func(value any) bool
-	// Required says that every property of an object must be required.
+	// Required says that an object must list every property as required.
 	Required bool
 }
 

@@ -17,8 +17,8 @@ type Call struct {
 // maxCalls is the maximum number of calls in one text.
 const maxCalls = 64
 
-// family is one form of calls in a text: a block between open and end. The end of the last
-// block may be missing. The block of a family without an end goes on to the end of the text.
+// family is one format of calls in a text: a block between open and end. The last block may lack its end. Without an
+// end in the format, the block extends to the end of the text.
 type family struct {
 	open, end string
 	// read reads the body of a block; ended says that the block has its end.
@@ -28,7 +28,7 @@ type family struct {
 // tags are the forms whose delimiters have no other meaning.
 var tags = []family{
 	{"<tool_call>", "</tool_call>", tagged},   // Hermes, Qwen
-	{"<tool_calls>", "</tool_calls>", tagged}, // a list of them
+	{"<tool_calls>", "</tool_calls>", tagged}, // a list of calls
 	{"<assistant_tool_calls>", "</assistant_tool_calls>", tagged},
 	{"<function_call>", "</function_call>", tagged},
 	{functionOpen, functionEnd, function},                   // Llama 3, Qwen Coder
@@ -96,7 +96,7 @@ func blocksOf(families []family, text string) []block {
 			body, to = body[:i], start+i
 		}
 		calls := f.read(body, ended)
-		if calls == nil { // perhaps another family's block is inside
+		if calls == nil { // another family's block may be inside
 			at = start
 			if f.open == f.end {
 				at = to
@@ -109,7 +109,7 @@ func blocksOf(families []family, text string) []block {
 	return blocks
 }
 
-// next finds the family whose open comes first; nil if there is none.
+// next finds the family whose open comes first; nil if no family matches.
 func next(families []family, text string, at int) (from int, found *family) {
 	for i := range families {
 		if j := strings.Index(text[at:], families[i].open); j >= 0 && (found == nil || at+j < from) {
@@ -130,8 +130,8 @@ func tagged(body string, ended bool) []Call {
 	return read(body, false)
 }
 
-// function reads NAME>… with arguments that are an object or <parameter=KEY> tags. If the last
-// tag was cut off, the object of arguments gets no end either.
+// function reads NAME>… with arguments that are an object or <parameter=KEY> tags. If the last tag was cut off, the
+// object of arguments stays unclosed, too.
 func function(body string, ended bool) []Call {
 	name, args, ok := strings.Cut(body, ">")
 	if name = strings.Trim(name, ` "'`); !ok || name == "" {

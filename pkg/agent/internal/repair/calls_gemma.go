@@ -34,8 +34,8 @@ func gemma(body string, _ bool) []Call {
 	return calls
 }
 
-// gemmaObject returns the object at the start of a text as JSON, and its length. An object
-// without an end stays so for [Object] to judge.
+// gemmaObject returns the object at the start of a text as JSON, and its length. It does not close an object without
+// an end, because [Object] decides about that.
 func gemmaObject(text string) (object string, n int) {
 	var out strings.Builder
 	depth := 0

@@ -50,8 +50,8 @@ func spoken(text string) []block {
 	return blocks
 }
 
-// read reads calls from JSON. With strict the arguments must be complete, because not every
-// object with a name is a call. Otherwise arguments that were cut off stay cut off.
+// read reads calls from JSON. With strict, the arguments must be complete, because not every object with a name is a
+// call. Without strict, read does not complete arguments that were cut off.
 func read(body string, strict bool) []Call {
 	body = strings.TrimSpace(body)
 	if body == "" || !strings.Contains("{[", body[:1]) {
@@ -75,9 +75,8 @@ func read(body string, strict bool) []Call {
 	return shapes(doc, strict, 0)
 }
 
-// cutOff returns the calls of a text that ends before its JSON does. The last call keeps the
-// part of its arguments that is there, and is dropped if there is none. With strict, a call
-// with incomplete arguments is not a call.
+// cutOff returns the calls of a text that ends inside its JSON. The last call keeps the existing part of its
+// arguments, and is dropped if it has no arguments. With strict, a call with incomplete arguments is not a call.
 func cutOff(calls []Call, body string, strict bool) []Call {
 	if len(calls) == 0 {
 		return nil

@@ -26,7 +26,7 @@ type reader struct {
 	text  string
 	i     int
 	out   strings.Builder
-	open  []byte // the closing brackets of the lists and objects around, the innermost last
+	open  []byte // the closing brackets of the enclosing lists and objects, the innermost last
 	ended bool   // the text ended before the object did
 }
 
@@ -70,7 +70,7 @@ func (r *reader) members(closer byte) error {
 			return nil
 		case !wanted && !(nested || strings.ContainsRune(" \t\r\n", rune(r.text[r.i-1]))):
 			return errFault
-		case !wanted && closer == ']' && c != '{' && c != '[' && r.quote() == "": // 1 000 may be one number
+		case !wanted && closer == ']' && c != '{' && c != '[' && r.quote() == "": // "1 000" may be one number
 			return errFault
 		}
 		if !first {
@@ -217,14 +217,14 @@ func (r *reader) string(quote string, key bool) error {
 	r.i += n
 	start := r.out.Len()
 	r.out.WriteByte('"')
-	known, unknown := 0, 0 // escapes
+	known, unknown := 0, 0 // number of known and unknown escapes
 	for r.i < len(r.text) {
 		c := r.text[r.i]
 		switch {
 		case strings.HasPrefix(r.text[r.i:], quote):
 			r.i += len(quote)
 			r.out.WriteByte('"')
-			if known > 0 && unknown > 0 { // the known ones may be unescaped backslashes too
+			if known > 0 && unknown > 0 { // the known escapes may be unescaped backslashes, too
 				return errFault
 			}
 			return nil

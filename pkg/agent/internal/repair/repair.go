@@ -13,7 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// How [Object] turned a text into a JSON object; empty for a text that is one.
+// How [Object] turned a text into a JSON object; "" if the text was a JSON object.
 const (
 	// Unquoted: the object was inside a JSON string.
 	Unquoted = "unquoted"
@@ -25,7 +25,7 @@ const (
 	Closed = v1.RepairClosed
 )
 
-// Bounds of a text.
+// Limits of a text.
 const (
 	maxBytes = 1 << 20
 	maxDepth = 128

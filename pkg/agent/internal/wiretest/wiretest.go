@@ -1,8 +1,8 @@
-// Package wiretest plays recorded exchanges with the API of a model, on loopback.
+// Package wiretest replays recorded exchanges with the API of a model, on loopback.
 //
-// An exchange is a txtar archive: pairs of "request.json", what must be sent, and
-// "response.http", what is answered; then "reply.json", "deltas.txt" and "error.txt",
-// what must come of it. UPDATE_WIRE=1 writes all but the responses anew.
+// An exchange is a txtar archive. It has pairs of "request.json", the expected request, and "response.http", the
+// response of the server. The expected results follow in "reply.json", "deltas.txt" and "error.txt". UPDATE_WIRE=1
+// rewrites all files except the responses.
 package wiretest
 
 import (
@@ -31,7 +31,7 @@ import (
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
-// Key is the key of every test. No text that comes out of a model may hold it.
+// Key is the key of every test. No output of a model may contain it.
 const Key = "sk-test-4f7d2c9b8a61e053"
 
 // Case is one recorded exchange.
@@ -39,14 +39,14 @@ type Case struct {
 	// Name is the archive's name in testdata, without ".txtar".
 	Name    string
 	Request agent.Request
-	// Stream says that deltas are asked for.
+	// Stream requests a streamed reply.
 	Stream bool
 }
 
-// Open makes the model under test for a server at url, with Key.
+// Open creates the model under test for a server at url, with Key.
 type Open func(t *testing.T, url string, transport http.RoundTripper) agent.Model
 
-// Run plays the cases. check is called with the headers and the path of every request.
+// Run runs the cases. It calls check with every request, for its headers and path.
 func Run(t *testing.T, cases []Case, open Open, check func(t *testing.T, r *http.Request)) {
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) { play(t, c, open, check) })
@@ -91,14 +91,14 @@ func play(t *testing.T, c Case, open Open, check func(*testing.T, *http.Request)
 	}
 }
 
-// Transport is one whose connections end with the test.
+// Transport returns a transport whose connections are closed at the end of the test.
 func Transport(t *testing.T) *http.Transport {
 	tr := http.DefaultTransport.(*http.Transport).Clone()
 	t.Cleanup(tr.CloseIdleConnections)
 	return tr
 }
 
-// Describe is the type and the text of an error.
+// Describe returns the type and the text of an error.
 func Describe(err error) string {
 	var refused *agent.ModelError
 	var exec *v1.ExecutionError
@@ -121,7 +121,7 @@ func delta(d agent.Delta) string {
 	return "text " + strconv.Quote(d.Text)
 }
 
-// server answers with the responses of an archive, one after the other.
+// server responds with the responses of an archive, in order.
 type server struct {
 	*httptest.Server
 	requests, responses []string
@@ -155,7 +155,7 @@ func serve(t *testing.T, archive *txtar.Archive, check func(*testing.T, *http.Re
 			return
 		}
 		if os.Getenv("UPDATE_WIRE") == "" {
-			want := s.requests[min(n, len(s.requests)-1)] // a retry sends the same
+			want := s.requests[min(n, len(s.requests)-1)] // a retry repeats the last request
 			if diff := cmp.Diff(value(t, []byte(want)), value(t, body)); diff != "" {
 				t.Errorf("request %d (-want +got):\n%s", n+1, diff)
 			}
@@ -192,9 +192,9 @@ func answer(t *testing.T, w http.ResponseWriter, text string) {
 	}
 	w.WriteHeader(code)
 	flush := http.NewResponseController(w)
-	for _, event := range bytes.SplitAfter(body, []byte("\n\n")) { // each event on its own, as a stream comes
+	for _, event := range bytes.SplitAfter(body, []byte("\n\n")) { // send events one by one, like a real stream
 		if _, err := w.Write(event); err != nil || flush.Flush() != nil {
-			return // the client left, and its test says why
+			return // the client has closed the connection, and its test reports why
 		}
 	}
 	if header.Get("X-Test") == "break" {
@@ -245,7 +245,7 @@ func indent(t *testing.T, b []byte) string {
 	return out.String() + "\n"
 }
 
-// value is a JSON document without the order of its keys, with all its digits.
+// value decodes JSON for comparison: it ignores the order of keys and keeps all digits.
 func value(t *testing.T, b []byte) any {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -256,8 +256,8 @@ func value(t *testing.T, b []byte) any {
 	return v
 }
 
-// Same reports the difference between the replies of two archives: a streamed one and
-// one that was not, of the same answer.
+// Same reports the differences between the replies of two archives that have the same answer, one streamed and one
+// not.
 func Same(t *testing.T, one, other string) {
 	t.Helper()
 	read := func(name string) string {
@@ -276,7 +276,7 @@ func Same(t *testing.T, one, other string) {
 	}
 }
 
-// Answers serves the same answer to every request, for tests of what is no exchange.
+// Answers serves the same response to every request. It is for tests that do not replay an exchange.
 func Answers(t *testing.T, status int, header http.Header, body string) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -288,10 +288,10 @@ func Answers(t *testing.T, status int, header http.Header, body string) string {
 	return s.URL
 }
 
-// Hangs serves the beginning of a stream and then nothing more until the client leaves.
+// Hangs serves the beginning of a stream and then keeps the connection open until the client closes it.
 func Hangs(t *testing.T, beginning string) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // net/http sees a client leave only once the body was read
+		_, _ = io.Copy(io.Discard, r.Body) // net/http notices a closed connection only after the body was read
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, beginning)
 		_ = http.NewResponseController(w).Flush()
@@ -301,8 +301,8 @@ func Hangs(t *testing.T, beginning string) string {
 	return s.URL
 }
 
-// Cancel ends the context in the middle of a stream, and expects the error of the
-// context with what came before.
+// Cancel cancels the context in the middle of a stream. It expects the error of the context, and the part of the reply
+// that came before.
 func Cancel(t *testing.T, open Open, beginning, text string, req agent.Request) {
 	t.Helper()
 	model := open(t, Hangs(t, beginning), Transport(t))
@@ -317,8 +317,8 @@ func Cancel(t *testing.T, open Open, beginning, text string, req agent.Request) 
 	}
 }
 
-// Fuzz feeds any bytes to a model as its answer, whole and streamed, beginning with the
-// answers of testdata. The model must give a reply or an error, and never the key.
+// Fuzz sends arbitrary responses to a model, whole and streamed, starting with those in testdata. The model must
+// return a reply or an error, and never the key.
 func Fuzz(f *testing.F, open func(transport http.RoundTripper) (agent.Model, error), req agent.Request) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -353,7 +353,7 @@ func Fuzz(f *testing.F, open func(transport http.RoundTripper) (agent.Model, err
 				t.Errorf("an error of %d bytes", len(err.Error()))
 			}
 		}
-		// What was understood can be sent back.
+		// Every reply that the model accepts can be sent back.
 		next := agent.Request{Model: req.Model, Messages: append(req.Messages[:len(req.Messages):len(req.Messages)], reply.Message)}
 		for _, c := range reply.Message.ToolCalls {
 			if c.ID == "" {
@@ -361,7 +361,7 @@ func Fuzz(f *testing.F, open func(transport http.RoundTripper) (agent.Model, err
 			}
 			next.Messages = append(next.Messages, agent.Message{Role: agent.RoleTool, ToolCallID: c.ID, Tool: c.Name, Text: "x"})
 		}
-		next.Messages[len(req.Messages)].Parts = nil // not every API takes back what it made
+		next.Messages[len(req.Messages)].Parts = nil // some APIs do not accept the parts that they return
 		if _, err := model.Generate(t.Context(), next, on); err != nil && strings.Contains(err.Error(), "messages[") {
 			t.Errorf("the reply cannot be sent back: %v", err)
 		}
