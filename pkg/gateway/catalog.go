@@ -82,7 +82,8 @@ func (c *catalog) Settle(ctx context.Context, tool string) {
 	}
 }
 
-// mayHave reports whether a tool may belong to a server. For the empty name it returns true.
+// mayHave reports whether a tool may belong to a server. It returns true for an empty tool name, and for every tool of
+// a server with bare tool names.
 func (c *catalog) mayHave(k v1.Key, tool string) bool {
 	if s := c.servers.set.Load().servers[k]; tool == "" || s != nil && s.manifest.Spec.ToolNames == "bare" {
 		return true

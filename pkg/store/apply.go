@@ -4,65 +4,62 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// ApplyOptions change what [Store.Apply] does.
+// ApplyOptions configure [Store.Apply].
 type ApplyOptions struct {
-	// Set names the apply set that the objects belong to from now on. Without it they stay
-	// in the sets that they are in.
+	// Set is the apply set that the objects join. Default: they stay in their sets.
 	Set string
-	// Others says what happens to objects that belong to another set. Default: nothing is
-	// changed, and the error holds a *[SetError] for each.
+	// Others says what happens to objects that belong to another set. Default: nothing is changed, and the error holds
+	// a *[SetError] for each.
 	Others Others
-	// Keep says which objects of the set are not pruned although they are not among those
-	// applied. Default: none.
+	// Keep selects objects of the set that are not pruned although they are not applied. Default: no objects.
 	Keep func(Record) bool
-	// Prune removes the objects of Set that are not among those applied. It needs a Set.
+	// Prune removes the objects of Set that are not applied. It needs a Set.
 	Prune bool
-	// DryRun computes the changes and makes none.
+	// DryRun computes the changes without making them.
 	DryRun bool
-	// By is who applies and Command by what, for the audit. Default of the latter: "apply".
+	// By is the user who applies and Command the command, for the audit log. Default of Command: "apply".
 	By, Command string
-	// Source and Commit say where the objects come from, and UndoOf which revision of the
-	// set they are, for the revision that the apply makes; see [Revision].
+	// Source and Commit say where the objects come from, and UndoOf which revision of the set they restore. They are
+	// stored in the new revision; see [Revision].
 	Source, Commit string
 	UndoOf         int64
-	// History is how many earlier revisions of the set are kept beside the new one; below 0
-	// none are. Default: [DefaultHistory].
+	// History is the number of earlier revisions of the set to keep in addition to the new one; a negative number keeps
+	// no earlier revision. Default: [DefaultHistory].
 	History int
-	// NoRevision makes no revision: a set that is applied object by object would have one for
-	// each, and its history is kept elsewhere.
+	// NoRevision creates no revision. It is for sets that are applied object by object, which would get one revision
+	// for each and have their history elsewhere.
 	NoRevision bool
-	// ChangesOnly makes no revision either when nothing changes and the newest revision has the same
-	// Source and Commit, and the commit is as it was committed: one for each run of a pipeline would push out those to go back to.
+	// ChangesOnly creates no revision if nothing changes, the newest revision has the same Source and Commit, and the
+	// commit is unmodified. Otherwise every run of a pipeline would create a revision and push out useful ones.
 	ChangesOnly bool
-	// Expect is the resourceVersion that an object must have, 0 for an object that
-	// must not exist. When one differs nothing is changed, and the error holds a
-	// *[ConflictError] for each.
+	// Expect maps objects to the resourceVersion that they must have; 0 means that the object must not exist. If one
+	// differs, nothing is changed, and the error holds a *[ConflictError] for each.
 	Expect map[v1.Key]int64
 }
 
-// Others is what an apply does with objects that belong to another set than its own.
+// Others says what an apply does with objects that belong to another set.
 type Others int
 
-// The choices for [ApplyOptions].
+// The values of [ApplyOptions.Others].
 const (
 	RefuseOthers Others = iota // they are refused
-	TakeOthers                 // they belong to the set of the apply from now on
-	LeaveOthers                // they are changed, and stay in their sets
+	TakeOthers                 // they join the set of the apply
+	LeaveOthers                // they are changed and stay in their sets
 )
 
 // Action is what an apply does to an object.
 type Action string
 
-// The actions of an apply, in kubectl's words.
+// The actions of an apply, in the words of kubectl.
 const (
 	Created Action = "created"
 	// Configured: the object existed, and its labels, annotations, spec, apiVersion
 	// or files changed.
 	Configured Action = "configured"
-	// Unchanged: the object means what it meant. Its place in the manifest and its
-	// set are brought up to date without a new resourceVersion.
+	// Unchanged: the meaning of the object is the same. Its position in the manifest and its set are updated without a
+	// new resourceVersion.
 	Unchanged Action = "unchanged"
-	// Pruned: the object was removed, because its set no longer has it.
+	// Pruned: the object was removed, because its set no longer contains it.
 	Pruned Action = "pruned"
 )
 
@@ -70,16 +67,15 @@ const (
 type Change struct {
 	Key    v1.Key
 	Action Action
-	// Before is the object as it was, nil when it was created. After is the object
-	// as it is, nil when it was pruned; its Object is the one that was given, and so
-	// is that of Before when the two do not differ.
+	// Before is the object before the apply, nil if it was created. After is the object after the apply, nil if it was
+	// pruned; its Object is the given one, which is also the Object of Before if the two do not differ.
 	Before, After *Record
-	// TakenFrom is the set that the object belonged to, when the apply took it over.
+	// TakenFrom is the previous set of the object, if the apply moved it.
 	TakenFrom string
 }
 
-// DeleteOptions say who removes objects.
+// DeleteOptions configure [Store.Delete].
 type DeleteOptions struct {
-	// By is who does it and Command by what, for the audit. Default of the latter: "delete".
+	// By is the user who deletes and Command the command, for the audit log. Default of Command: "delete".
 	By, Command string
 }

@@ -9,54 +9,52 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Audit is the audit log: a record of each call and each change, in one chain: the hash of a line is
-// the SHA-256 of the hash before it, 32 zero bytes for the first, and of the line's JSON as
-// it is stored.
+// Audit is the audit log: a record of each call and each change, in one hash chain. The hash of a record is the SHA-256
+// of the previous hash, which is 32 zero bytes for the first record, and of the record's stored JSON.
 type Audit interface {
-	// AppendAudit adds a line to the audit and to its chain. A line without a time gets
-	// that of now.
+	// AppendAudit adds a record to the audit log and to its chain. A record without a time gets the current time.
 	AppendAudit(ctx context.Context, line v1.AuditRecord) error
-	// EachAudit calls fn for lines of the audit, the newest last, until it returns an
-	// error, which EachAudit returns. Lines that are added meanwhile are left out. It holds
-	// a part of them at a time, and no lock while fn runs.
+	// EachAudit calls fn for the selected records, newest last, until fn returns an error, which EachAudit returns. It
+	// leaves out records that are added during the call. It loads a part of them at a time, and holds no lock while fn
+	// runs.
 	EachAudit(ctx context.Context, filter AuditFilter, fn func(AuditLine) error) error
-	// FollowAudit calls fn for the lines that EachAudit would, and then for those that any
-	// process adds, some at a time, until ctx ends or fn returns an error, which it returns.
-	// It is called at least once, with no lines when there are none.
+	// FollowAudit calls fn for the records that EachAudit would select, and then for those that any process adds, in
+	// batches, until ctx ends or fn returns an error, which it returns. It calls fn at least once, with no records if
+	// there are none.
 	FollowAudit(ctx context.Context, filter AuditFilter, fn func([]AuditLine) error) error
-	// AuditHead returns the end of the chain as it is stored, unchecked.
+	// AuditHead returns the stored end of the chain without checking it.
 	AuditHead(ctx context.Context) (AuditHead, error)
-	// VerifyAudit checks the chain of the audit: that no line was changed, removed, added
-	// or moved. Of an audit that was pruned it checks what is left, and that a line says so.
+	// VerifyAudit checks that no record in the chain was changed, removed, added or moved. In a pruned audit log it
+	// checks the remaining records, and that a record of the pruning exists.
 	//
-	// The chain has no secret: who can write the store can cut its end off, or make the
-	// whole of it anew. Against that, head is the hash of a line, noted earlier, that must
-	// still be there; "" asks for none. It must be 64 hexadecimal digits.
+	// The chain has no secret: anyone who can write the store can cut its end off or rebuild the whole chain. To detect
+	// that, head is the hash of a record, noted earlier, that must still exist: 64 hexadecimal digits, or "" for no
+	// such check.
 	VerifyAudit(ctx context.Context, head string) (AuditCheck, error)
-	// PruneAudit removes the lines of the audit that are before a time, wherever they stand, and
-	// adds a line that says so. VerifyAudit proves what is left. It works in steps, each of which
-	// adds a line: when it fails, or ctx ends, those that are done stay done.
+	// PruneAudit removes the records before a time, wherever they are, and adds a record of the pruning. VerifyAudit
+	// can still verify the remaining records. It works in steps, each of which adds a record. If it fails or ctx ends,
+	// completed steps stay.
 	PruneAudit(ctx context.Context, opts PruneOptions) (AuditPrune, error)
 }
 
-// AuditFilter chooses lines of the audit. The zero value is all of them.
+// AuditFilter selects audit records. The zero value selects all.
 type AuditFilter struct {
-	// Since keeps lines of that time and later.
+	// Since selects records at or after that time.
 	Since time.Time
-	// After keeps lines whose ID is larger.
+	// After selects records with a larger ID.
 	After int64
-	// UpTo keeps lines whose ID is not larger, unless it is 0.
+	// UpTo selects records up to and including that ID, unless it is 0.
 	UpTo int64
-	// Namespace, Tool, Session, Status and Principal keep the lines that have them; "" keeps
-	// all. All but Status may be globs of * and ?.
+	// Namespace, Tool, Session, Status and Principal select records by these fields; "" selects all. All except Status
+	// may be globs with * and ?.
 	Namespace, Tool, Session, Status, Principal string
-	// Settled leaves out the lines of intent of calls whose outcome is known.
+	// Settled omits the records of intent of calls whose outcome is known.
 	Settled bool
-	// Limit is the most lines to return, the newest ones; 0 returns all.
+	// Limit is the maximum number of records, of which the newest are selected; 0 means no limit.
 	Limit int
 }
 
-// Check refuses a filter that makes no sense. Backends ask it.
+// Check returns an error for an invalid filter. Backends call it.
 func (f AuditFilter) Check() error {
 	if f.Limit < 0 {
 		return fmt.Errorf("audit: limit %d may not be negative", f.Limit)
@@ -64,8 +62,7 @@ func (f AuditFilter) Check() error {
 	return nil
 }
 
-// ListAudit returns the lines of an audit that a filter chooses, decoded, in the order in
-// which they were written, the newest last.
+// ListAudit returns the selected records, decoded, in the order in which they were written, newest last.
 func ListAudit(ctx context.Context, a Audit, filter AuditFilter) ([]v1.AuditRecord, error) {
 	var records []v1.AuditRecord
 	err := a.EachAudit(ctx, filter, func(l AuditLine) error {
@@ -79,18 +76,18 @@ func ListAudit(ctx context.Context, a Audit, filter AuditFilter) ([]v1.AuditReco
 	return records, nil
 }
 
-// AuditLine is a record of the audit with its place in the chain.
+// AuditLine is an audit record with its place in the chain.
 type AuditLine struct {
-	// ID numbers the lines from 1, without gaps but those of lines that were pruned.
+	// ID numbers the records from 1. Only pruning leaves gaps.
 	ID int64
-	// Hash is the SHA-256 of the hash before it and Text, in hexadecimal; empty for a
-	// line that was written before stores had a chain.
+	// Hash is the SHA-256 of the previous hash and Text, in hexadecimal; empty for a record that is older than the
+	// chain.
 	Hash string
 	// Text is the record as JSON, byte for byte as it was written.
 	Text []byte
 }
 
-// Record decodes the line.
+// Record decodes the record.
 func (l AuditLine) Record() (v1.AuditRecord, error) {
 	var r v1.AuditRecord
 	if err := json.Unmarshal(l.Text, &r); err != nil {
@@ -99,30 +96,29 @@ func (l AuditLine) Record() (v1.AuditRecord, error) {
 	return r, nil
 }
 
-// PruneOptions say what [Store.PruneAudit] removes.
+// PruneOptions configure [Store.PruneAudit].
 type PruneOptions struct {
-	// Before is a time in the past; lines before it go.
+	// Before is a time in the past; records before it are removed.
 	Before time.Time
-	// By is who prunes, for the audit.
+	// By is the user who prunes, for the audit log.
 	By string
 	// DryRun removes nothing.
 	DryRun bool
 }
 
-// AuditPrune is what [Store.PruneAudit] removed.
+// AuditPrune is the result of [Store.PruneAudit].
 type AuditPrune struct {
-	// Lines is how many lines were removed, and Kept how many are left, without those that
-	// say so.
+	// Lines is the number of removed records, and Kept the number of remaining ones, without records of pruning.
 	Lines int64 `json:"lines"`
 	Kept  int64 `json:"kept"`
-	// Start is the ID of the first line that is left.
+	// Start is the ID of the first remaining record.
 	Start int64 `json:"start"`
-	// Hash is that of the line before it, from which the chain goes on; empty when no line was
-	// removed, or when it was older than the chain.
+	// Hash is the hash of the record before Start, at which the chain continues. It is empty if no record was removed,
+	// or if the removed records are older than the chain.
 	Hash string `json:"hash,omitempty"`
 }
 
-// Check refuses a time that is not in the past. Backends ask it.
+// Check returns an error for a time that is not in the past. Backends call it.
 func (o PruneOptions) Check(now time.Time) error {
 	if !o.Before.Before(now) {
 		return fmt.Errorf("audit: prune before %s: expected a time in the past", o.Before.UTC().Format(time.RFC3339))

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// AuditCheck is what [Store.VerifyAudit] found.
+// AuditCheck is the result of [Store.VerifyAudit].
 type AuditCheck struct {
-	// Lines is how many lines of the chain were checked and found intact.
+	// Lines is the number of records in the chain that are intact.
 	Lines int64 `json:"lines"`
-	// Unchained is how many lines are older than the chain, which says nothing of them.
+	// Unchained is the number of records that are older than the chain and cannot be verified.
 	Unchained int64 `json:"unchained"`
-	// Pruned is how many lines before them 'toolctl audit prune' removed.
+	// Pruned is the number of earlier records that 'toolctl audit prune' removed.
 	Pruned int64 `json:"pruned,omitempty"`
-	// Head is the hash of the last line that was found intact, or 64 zeros when there is none.
+	// Head is the hash of the last intact record, or 64 zeros if there is none.
 	Head string `json:"head"`
-	// Broken is the first violation; nil when there is none.
+	// Broken is the first violation, or nil.
 	Broken *AuditBreak `json:"broken,omitempty"`
 }
 
 // AuditBreak is a place at which the chain is broken.
 type AuditBreak struct {
-	// Line is the ID of the line, or of the first one that is missing.
+	// Line is the ID of the record, or of the first missing record.
 	Line int64 `json:"line"`
-	// CallID and Time are what the line says of itself, if it can be read.
+	// CallID and Time are those of the record, if it can be read.
 	CallID string    `json:"call_id,omitempty"`
 	Time   time.Time `json:"time,omitzero"`
 	// Message says what is wrong.
@@ -39,8 +39,8 @@ func (f *AuditBreak) Error() string {
 
 // AuditHead is the end of the chain.
 type AuditHead struct {
-	// Hash is the hash of the last line, or 64 zeros when there is none.
+	// Hash is the hash of the last record, or 64 zeros without records.
 	Hash string
-	// Lines is how many lines were ever written.
+	// Lines is the number of records ever written.
 	Lines int64
 }

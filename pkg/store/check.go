@@ -7,46 +7,44 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Report is what [Check] found.
+// Report is the result of [Check].
 type Report struct {
-	// Objects, Approvals and Overrides are how many there are; of approvals also those that
-	// wait no more.
+	// Objects, Approvals and Overrides are the numbers of these. Approvals include those that no longer wait.
 	Objects   int `json:"objects"`
 	Approvals int `json:"approvals"`
 	Overrides int `json:"overrides"`
-	// Runs is how many agent runs wait.
+	// Runs is the number of waiting agent runs.
 	Runs int `json:"runs"`
-	// Revisions is how many there are of all sets.
+	// Revisions is the number of revisions of all sets.
 	Revisions int `json:"revisions"`
-	// Audit is what the check of its chain found.
+	// Audit is the result of the check of the audit chain.
 	Audit AuditCheck `json:"audit"`
-	// Problems says what is wrong; it is empty when nothing is.
+	// Problems describes all problems found.
 	Problems []string `json:"problems"`
 }
 
-// Checker is a store that can check what it is kept in, such as a file.
+// Checker is a store that can check its own storage, such as a file.
 type Checker interface {
-	// CheckData returns what is wrong, empty for nothing.
+	// CheckData returns the problems found.
 	CheckData(ctx context.Context) ([]string, error)
 }
 
-// Backuper is a store that can copy itself into a file while it is used.
+// Backuper is a store that can copy itself into a file while it is in use.
 type Backuper interface {
-	// Backup writes the store, as it is at one moment, to a new file that is its owner's alone.
-	// A file that is there already is an error that is [fs.ErrExist], and a kind of store that
-	// has programs of its own for it one that is [errors.ErrUnsupported].
+	// Backup writes a consistent copy of the store to a new file that only its owner can access. The error is
+	// [fs.ErrExist] if the file exists, and [errors.ErrUnsupported] for a kind of store with backup programs of its
+	// own.
 	Backup(ctx context.Context, path string) error
 }
 
-// Compacter is a store that can give room back to the disk.
+// Compacter is a store that can return unused space to the disk.
 type Compacter interface {
-	// Compact gives back what is free. On PostgreSQL and in files of older toolctls it writes all anew:
-	// what uses the store waits meanwhile.
+	// Compact returns unused space to the disk. On PostgreSQL and in files of older versions of toolctl it rewrites all
+	// data: other users of the store wait for it.
 	Compact(ctx context.Context) error
 }
 
-// Check reads all of a store and says what is wrong with it. The error says that it could
-// not be read at all.
+// Check reads the whole store and reports problems. It returns an error if the store cannot be read at all.
 func Check(ctx context.Context, s Store) (Report, error) {
 	r := Report{Problems: []string{}}
 	if c, ok := s.(Checker); ok {
@@ -77,7 +75,7 @@ func Check(ctx context.Context, s Store) (Report, error) {
 			r.Runs = len(all)
 			for i := 0; i < len(all) && err == nil; i++ {
 				if _, err = s.GetRun(ctx, all[i].ID); errors.As(err, new(*v1.NotFoundError)) {
-					err = nil // it ended meanwhile
+					err = nil // deleted in the meantime
 				}
 			}
 			return err

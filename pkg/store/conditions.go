@@ -5,33 +5,32 @@ import (
 	"time"
 )
 
-// Conditions remember since when the conditions of objects have their status.
+// Conditions store since when the conditions of objects have their status.
 type Conditions interface {
-	// Turned notes the status of conditions as they are seen now, and returns for each since
-	// when it has it: what was noted first with that status, while nothing else was noted in
-	// between. Of an object that is gone nothing is remembered. Backends take the steps from
-	// [TurnsOf].
+	// Turned stores the current status of conditions and returns since when each condition has it: the time at which
+	// that status was stored first after a different one. The times of deleted objects are forgotten. Backends
+	// implement the steps with [TurnsOf].
 	Turned(ctx context.Context, seen []Seen) ([]time.Time, error)
 }
 
-// Seen is a condition of an object as it was seen.
+// Seen is an observed condition of an object.
 type Seen struct {
-	// UID is the object's, Type and Status are as in a condition of api/v1.
+	// UID is the UID of the object; Type and Status are as in a condition of api/v1.
 	UID, Type, Status string
-	// Since is when it turned, where that is known. Zero: when it is seen first.
+	// Since is when the condition changed, if known. Default: when it is first observed.
 	Since time.Time
-	// First says that it begins with this status, which is not noted until it had another.
+	// First says that the status is the initial one, which is not stored until the condition has had another status.
 	First bool
 }
 
-// Turn is a status of a condition, and since when.
+// Turn is a status of a condition with its start time.
 type Turn struct {
 	UID, Type, Status string
-	Since             time.Time // to the microsecond
+	Since             time.Time // in microseconds
 }
 
-// TurnsOf returns since when each condition has its status, and what is to be noted. noted are
-// the turns of these objects up to now.
+// TurnsOf returns since when each condition has its status, and the turns to store. noted are the stored turns of these
+// objects.
 func TurnsOf(noted []Turn, seen []Seen, now time.Time) (since []time.Time, turned []Turn) {
 	last := make(map[[2]string]Turn, len(noted))
 	for _, t := range noted {

@@ -7,14 +7,14 @@ import (
 	"iter"
 )
 
-// Table is rows of one kind, as [Copy] takes them from store to store.
+// Table is rows of one kind that [Copy] copies between stores.
 type Table struct {
 	Name    string
 	Columns []string
 }
 
-// tables are all that a store holds. Of a number given out last that no row shows, such as the
-// resourceVersion, "last" has a row; and of the audit's start, which has the hash before it.
+// tables are all data of a store. The table "last" has the last numbers in use that no row shows, such as the
+// resourceVersion, and the start of the audit log with the hash before it.
 var tables = []Table{
 	{"last", []string{"name", "value", "hash"}},
 	{"objects", []string{"kind", "namespace", "name", "set_name", "uid", "resource_version", "generation", "created", "updated", "manifest", "origin", "remote"}},
@@ -32,32 +32,30 @@ var tables = []Table{
 
 // Names of the rows of the table "last".
 const (
-	LastVersion = "objects" // the resourceVersion that was given out last
-	LastLine    = "audit"   // the line of the audit that was written last
-	LastPruned  = "pruned"  // the line that was pruned last, and its hash
+	LastVersion = "objects" // the last resourceVersion
+	LastLine    = "audit"   // the ID of the last audit record
+	LastPruned  = "pruned"  // the ID of the last pruned audit record, and its hash
 )
 
 // Rows are the rows of a table, in their order. A value is a string, an int64, a []byte or nil.
 type Rows func(Table) iter.Seq2[[]any, error]
 
-// Copier is a store whose rows can be taken to a store of another kind, and from one.
+// Copier is a store whose rows can be copied to and from a store of another kind.
 type Copier interface {
-	// CopyOut calls read with all rows, as they are at one moment.
+	// CopyOut calls read with a consistent snapshot of all rows.
 	CopyOut(ctx context.Context, read func(Rows) error) error
-	// CopyIn writes all rows of the tables, or none. A store that is not empty is refused with
-	// [ErrNotEmpty].
+	// CopyIn writes all rows of the tables, or none. It returns [ErrNotEmpty] for a store that is not empty.
 	CopyIn(ctx context.Context, tables []Table, rows Rows) error
 }
 
-// ErrNotEmpty says that a store has something in it, and so cannot become a copy of another.
+// ErrNotEmpty says that a store is not empty and therefore cannot become a copy.
 var ErrNotEmpty = errors.New("the store is not empty")
 
-// ErrNoCopy says that a kind of store can neither be copied nor become a copy.
+// ErrNoCopy says that a kind of store does not support copies.
 var ErrNoCopy = errors.New("this kind of store ends with its process")
 
-// Copy makes an empty store a copy of another one, of another kind too, as that is at one
-// moment: manifests with their versions and revisions, counts, approvals, runs, overrides, and the
-// audit byte for byte.
+// Copy copies a consistent snapshot of a store to an empty store, possibly of another kind: manifests with their
+// versions and revisions, counts, approvals, runs, overrides, and the audit log byte for byte.
 func Copy(ctx context.Context, to, from Store) error {
 	source, ok := from.(Copier)
 	target, ok2 := to.(Copier)
@@ -70,7 +68,7 @@ func Copy(ctx context.Context, to, from Store) error {
 		return written
 	})
 	if written != nil {
-		return written // without the name of the source, which reads well
+		return written // returned without the name of the source, for a readable message
 	}
 	return err
 }
