@@ -11,38 +11,40 @@ import (
 	"toolctl.dev/toolctl/internal/budget"
 )
 
-// Limits are what an [Admission] holds requests and calls to, over all entrances in sum. The zero value of
-// a field is its default.
+// Limits are the limits of an [Admission], which apply to the sum of all entrances. The zero value of a
+// field means its default.
 type Limits struct {
-	// MaxCalls is the maximum number of calls at once; one more is refused. One that waits for its
-	// client does not run. Default: 1024.
+	// MaxCalls is the maximum number of concurrent calls; further calls are refused. A call that waits for its
+	// client does not count. Default: 1024.
 	MaxCalls int
-	// MaxWaiting is the most calls that wait for their clients, such as for an approval. Default: 1024.
+	// MaxWaiting is the maximum number of calls that wait for their clients, such as for an approval. Default:
+	// 1024.
 	MaxWaiting int
-	// PrincipalShare is the part of each of these limits that one principal may use, above 0 and at
-	// most 1. Callers without a name have all. Default: 0.25.
+	// PrincipalShare is the part of each of these limits that one principal may use, above 0 and at most 1.
+	// Callers without a name may use the whole limit. Default: 0.25.
 	PrincipalShare float64
-	// MemoryBudget is how many bytes all that is decoded at once may take; a request beyond it
-	// waits a little and is refused with status 503. Default: 256 MiB.
+	// MemoryBudget is the maximum number of bytes for all data that is being decoded. A request beyond it waits
+	// briefly and is then refused with status 503. Default: 256 MiB.
 	MemoryBudget int64
-	// MaxResultBytes is the largest result of a call, prompt or resource that clients get;
-	// a call with a larger one is a failed call that says so. Default: 16 MiB.
+	// MaxResultBytes is the maximum size of the result of a call, prompt or resource. A call with a larger
+	// result fails with an error that says so. Default: 16 MiB.
 	MaxResultBytes int64
-	// MaxBody is the largest request in bytes, where its route allows no less. Default: 4 MiB.
+	// MaxBody is the maximum size of a request in bytes, unless its route sets a smaller one. Default: 4 MiB.
 	MaxBody int64
-	// MaxRequests is the most requests that are being read at once, and the most that are being
-	// answered, without calls and streams; one more gets status 503 and Retry-After. Strangers have an
-	// eighth of them to themselves. Default: 512.
+	// MaxRequests is the maximum number of requests that are being read, and of requests that are being
+	// answered, without calls and streams; further requests get status 503 and Retry-After. Strangers have
+	// their own eighth of this number. Default: 512.
 	MaxRequests int
-	// MaxStreams is the most open streams of notifications and events. Default: 1024.
+	// MaxStreams is the maximum number of open streams of notifications and events. Default: 1024.
 	MaxStreams int
-	// Rate bounds the requests of one principal, without authentication those of one
-	// address; one more gets status 429 and Retry-After. Default: no bound.
+	// Rate limits the requests of one principal, or without authentication those of one address; further
+	// requests get status 429 and Retry-After. Default: no limit.
 	Rate Rate
-	// RateCounters count what Rate bounds over all servers that use them; while they fail, requests get
-	// status 503. Requests of strangers count in this server alone. Default: so do all.
+	// RateCounters count the requests for Rate across all servers that use the same counters. While they fail,
+	// requests get status 503. This server alone counts the requests of strangers. Default: this server alone
+	// counts all requests.
 	RateCounters RateCounters
-	// Now is the clock of the rates. Default: time.Now.
+	// Now is the clock for the rates. Default: time.Now.
 	Now func() time.Time
 }
 
@@ -58,8 +60,8 @@ const (
 	defaultMaxRequests = 512
 	defaultMaxStreams  = 1024
 
-	maxProbes    = 64 // at once
-	strangerPart = 8  // of MaxRequests
+	maxProbes    = 64 // concurrent requests
+	strangerPart = 8  // strangers get one part in 8 of MaxRequests
 )
 
 func (l Limits) withDefaults() Limits {
@@ -84,12 +86,13 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Admission holds everything that a server is asked for to one set of limits, whichever entrance it comes
-// by. Make it with [New]. All methods may be called by many goroutines at once.
+// Admission applies one set of limits to all requests of a server, whatever their entrance. Create it with
+// [New]. All methods are safe for concurrent use.
 type Admission struct {
-	// Calls are the calls of tools, and what takes as long.
+	// Calls limits tool calls and other requests that may take as long.
 	Calls *Calls
-	// Requests are those that are being answered, without calls and streams, and Streams those that last.
+	// Requests limits the requests that are being answered, without calls and streams. Streams limits the open
+	// streams.
 	Requests, Streams *Quota
 
 	limits    Limits
@@ -97,40 +100,40 @@ type Admission struct {
 	throttle  *throttle
 	rates     *rates
 	reading   *Quota // requests that are being read
-	pieces    *Quota // bytes of large requests that are being read, in pieces of readPiece
-	strangers *Quota // requests of those whom nobody has verified
+	pieces    *Quota // bytes of large requests that are being read, in units of readPiece
+	strangers *Quota // requests of unverified senders
 	probes    *Quota
 
 	mu      sync.Mutex
 	quotas  []*Quota
-	refused map[string]int64 // by reason, besides those of the quotas
+	refused map[string]int64 // by reason, without the refusals of the quotas
 }
 
-// New returns an admission with its limits.
+// New returns an admission with the given limits.
 func New(l Limits) *Admission {
 	l = l.withDefaults()
 	a := &Admission{limits: l, memory: budget.New(l.MemoryBudget), throttle: newThrottle(), rates: newRates(l.Rate, l.RateCounters, l.Now), refused: map[string]int64{}}
 	for _, reason := range []string{reasonRate, reasonMemory, reasonResult, reasonSize, reasonTimeout, reasonStopping} {
-		a.refused[reason] = 0 // which says that it has not happened, to who watches
+		a.refused[reason] = 0 // so that metrics show a reason before its first refusal
 	}
 	a.Calls = NewCalls(a.Quota("calls", l.MaxCalls), a.Quota("calls that wait for their clients", l.MaxWaiting))
 	a.Requests, a.Streams = a.Quota("requests", l.MaxRequests), a.Quota("streams", l.MaxStreams)
 	a.reading = a.Quota("unread requests", l.MaxRequests)
 	a.strangers = a.Quota("requests without a token", max(1, l.MaxRequests/strangerPart))
 	a.probes = a.Quota("probes", maxProbes)
-	// What is held of requests that are not read to their end is a quarter of the memory budget; one
-	// principal may always send one request.
+	// Partly read requests may use a quarter of the memory budget. The quota is large enough that one principal
+	// can always send one request.
 	largest := int(l.MaxBody/readPiece) + 1
 	a.pieces = a.Quota("large requests", max(largest, int(l.MemoryBudget/4/readPiece)))
 	a.pieces.each = max(a.pieces.each, largest)
 	return a
 }
 
-// Limits returns the limits with their defaults.
+// Limits returns the limits, with defaults filled in.
 func (a *Admission) Limits() Limits { return a.limits }
 
-// Quota returns a quota of a thing, of which each principal may use Limits.PrincipalShare, and which
-// [Admission.Snapshot] knows by its name.
+// Quota returns a quota of all things, named what. Each principal may use Limits.PrincipalShare of it.
+// [Admission.Snapshot] reports it under its name.
 func (a *Admission) Quota(what string, all int) *Quota {
 	q := NewQuota(what, all, a.limits.PrincipalShare)
 	a.mu.Lock()
@@ -139,8 +142,8 @@ func (a *Admission) Quota(what string, all int) *Quota {
 	return q
 }
 
-// Memory takes of the memory budget what it costs to decode a text, unless the request of ctx has it
-// already, and returns the context of the work; release gives it back.
+// Memory reserves the memory to decode a text, unless the request of ctx has reserved it already. It
+// returns the context for the work. release returns the memory to the budget.
 func (a *Admission) Memory(ctx context.Context, principal string, text []byte) (_ context.Context, release func(), err error) {
 	if budget.Bounds(ctx) {
 		return ctx, func() {}, nil
@@ -164,14 +167,14 @@ func (a *Admission) takeMemory(ctx context.Context, principal string, n int64) (
 	return share, nil
 }
 
-// ResultError says that a result is larger than Limits.MaxResultBytes.
+// ResultError means that a result is larger than Limits.MaxResultBytes.
 type ResultError struct{ Size, Max int64 }
 
 func (e *ResultError) Error() string {
 	return fmt.Sprintf("the call was made, but its result of %d bytes exceeds the limit of %d; ask for less, such as one page", e.Size, e.Max)
 }
 
-// Result returns a [ResultError] when a result of so many bytes must not be passed on.
+// Result returns a [ResultError] if a result of n bytes is too large to pass on.
 func (a *Admission) Result(n int64) error {
 	if n <= a.limits.MaxResultBytes {
 		return nil
@@ -180,13 +183,13 @@ func (a *Admission) Result(n int64) error {
 	return &ResultError{n, a.limits.MaxResultBytes}
 }
 
-// RefusedError says that a limit was reached before anything was done: the caller may try again later.
+// RefusedError means that a limit was reached before anything was done, so the caller may try again later.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Reasons of refusals, besides the names of quotas.
+// Reasons for refusals, besides the names of quotas.
 const (
 	reasonRate     = "rate"
 	reasonMemory   = "memory"
@@ -202,21 +205,21 @@ func (a *Admission) count(reason string) {
 	a.refused[reason]++
 }
 
-// Snapshot is what is in use, and what was refused since the start.
+// Snapshot holds the current usage, and the refusals since the start.
 type Snapshot struct {
-	// Quotas are by their names, such as "calls", "requests" and "streams".
+	// Quotas holds the usage by name of the quota, such as "calls", "requests" and "streams".
 	Quotas map[string]Usage
-	// Memory is of the memory budget, in bytes.
+	// Memory is the usage of the memory budget in bytes.
 	Memory Usage
-	// Refused counts by reason: the name of a quota, or "rate", "memory", "result size", "request size",
-	// "request timeout" and "stopping".
+	// Refused holds the number of refusals by reason: the name of a quota, or "rate", "memory", "result size",
+	// "request size", "request timeout" and "stopping".
 	Refused map[string]int64
 }
 
 // Usage is how much of a limit is in use.
 type Usage struct{ InUse, Max int64 }
 
-// Snapshot returns what is in use now.
+// Snapshot returns the current usage.
 func (a *Admission) Snapshot() Snapshot {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -17,11 +17,11 @@ import (
 const (
 	// bodyTimeout is how long a client may take to send the body of a request.
 	bodyTimeout = 30 * time.Second
-	// readPiece is what the reading of large requests is counted in; the first is free.
+	// readPiece is the unit in which the bytes of large requests are counted. The first piece is not counted.
 	readPiece = 64 << 10
 )
 
-// Body is the body of a request that was admitted, read to its end.
+// Body is the complete body of an admitted request.
 type Body struct {
 	*bytes.Reader
 	text []byte
@@ -30,7 +30,7 @@ type Body struct {
 	share *budget.Share
 }
 
-// BodyOf returns the body of an admitted request; empty for one without.
+// BodyOf returns the body of an admitted request. It is empty for a request without a body.
 func BodyOf(r *http.Request) *Body {
 	if b, ok := r.Body.(*Body); ok {
 		return b
@@ -44,8 +44,8 @@ func (b *Body) Bytes() []byte { return b.text }
 // Close implements [io.Closer].
 func (b *Body) Close() error { return nil }
 
-// Memory hands over what was taken of the memory budget for the body, which the caller then releases. It
-// returns nil when that was handed over before.
+// Memory hands over the memory that was reserved for the body; the caller must release it. It returns nil
+// if the memory was handed over before.
 func (b *Body) Memory() *budget.Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,10 +54,10 @@ func (b *Body) Memory() *budget.Share {
 	return s
 }
 
-// receive reads the body of a request and takes of the memory budget what it costs to decode.
+// receive reads the body of a request and reserves the memory to decode it.
 func (a *Admission) receive(w http.ResponseWriter, r *http.Request, c Caller, most int64) (*Body, error) {
 	who := c.Name
-	if !c.Stranger { // who has a quota of its own
+	if !c.Stranger { // strangers have a quota of their own
 		if err := a.reading.Take(who); err != nil {
 			return nil, err
 		}
@@ -85,13 +85,13 @@ func (a *Admission) receive(w http.ResponseWriter, r *http.Request, c Caller, mo
 	if err != nil {
 		return nil, err
 	}
-	if len(text) >= smallRequest { // as the next of its principal, which waits for what is taken here
+	if len(text) >= smallRequest { // counts for the next request of the principal, which waits for this one
 		a.throttle.wait(r.Context(), who, len(text), false)
 	}
 	return &Body{Reader: bytes.NewReader(text), text: text, share: share}, nil
 }
 
-// weigh returns about how many bytes it takes to decode a body.
+// weigh returns the approximate number of bytes needed to decode a body.
 func weigh(r *http.Request, text []byte) int64 {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && kind == "application/x-www-form-urlencoded" {
 		return budget.WeighForm(text)
@@ -99,7 +99,7 @@ func weigh(r *http.Request, text []byte) int64 {
 	return budget.Weigh(text)
 }
 
-// read takes the whole body within its time and size. It calls more for each piece but the first.
+// read reads the whole body within its size limit. It calls more after each complete piece.
 func read(w http.ResponseWriter, r *http.Request, most int64, more func() error) ([]byte, error) {
 	if r.ContentLength > most {
 		return nil, &http.MaxBytesError{Limit: most}
@@ -124,8 +124,8 @@ func read(w http.ResponseWriter, r *http.Request, most int64, more func() error)
 	}
 }
 
-// explained returns the status that says why a request was not admitted, the text that does, and the
-// reason for the count, empty when a quota or the budget counted it.
+// explained returns the HTTP status and text for a request that was not admitted, and the reason to count.
+// The reason is empty if a quota or the budget has counted the refusal.
 func explained(err error) (status int, text, reason string) {
 	var large *http.MaxBytesError
 	var full *QuotaError

@@ -9,25 +9,25 @@ import (
 // ErrStopping means that the server accepts no more calls.
 var ErrStopping = errors.New("the server is stopping")
 
-// Calls applies the quotas of calls, and counts the calls so that a stopping server can wait for them.
+// Calls applies the quotas for calls, and counts the calls so that a stopping server can wait for them.
 type Calls struct {
-	// Running and Waiting are the quotas: a call is in one of them.
+	// Running and Waiting are the quotas. Each call counts in one of the two.
 	Running, Waiting *Quota
 
-	stopped context.Context // ends when calls must end
+	stopped context.Context // ends when the running calls must end
 	stop    context.CancelCauseFunc
-	refused context.Context // ends before, when calls are refused
+	refused context.Context // ends when calls are refused, before stopped
 	refuse  context.CancelFunc
 
 	mu       sync.Mutex
 	open     int
 	leaving  bool
 	draining bool
-	idle     chan struct{}  // closed while there is none
-	requests sync.WaitGroup // requests over HTTP but for streams, whose answers are written after their calls
+	idle     chan struct{}  // closed while no call is active
+	requests sync.WaitGroup // HTTP requests without streams, whose responses are written after their calls
 }
 
-// NewCalls bounds the calls that run and those that wait for their clients.
+// NewCalls returns Calls with a quota for running calls and a quota for calls that wait for their clients.
 func NewCalls(running, waiting *Quota) *Calls {
 	c := &Calls{Running: running, Waiting: waiting, idle: make(chan struct{})}
 	close(c.idle)
@@ -53,22 +53,23 @@ func (c *Calls) Enter() bool {
 	return true
 }
 
-// Leave ends the count of a request of Enter.
+// Leave undoes Enter when a request has been answered.
 func (c *Calls) Leave() { c.requests.Done() }
 
-// WaitRequests returns when every request of Enter was answered.
+// WaitRequests waits until every request counted by Enter has been answered.
 func (c *Calls) WaitRequests() { c.requests.Wait() }
 
-// Call is one call among those of its principal.
+// Call is one call of a principal.
 type Call struct {
 	calls     *Calls
 	principal string
 
 	mu   sync.Mutex
-	asks int // that wait for the client
+	asks int // number of questions to the client that are open
 }
 
-// Begin starts a call, which takes a place of the quota until End. The error is [ErrStopping] or a [QuotaError].
+// Begin starts a call, which uses one place of the quota until End. The error is [ErrStopping] or a
+// [QuotaError].
 func (c *Calls) Begin(principal string) (*Call, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +96,7 @@ func (t *Call) End() {
 	}
 }
 
-// WhileWaiting calls ask, which waits for the client. Until it returns, the call takes a place among the waiting calls.
+// WhileWaiting calls ask, which waits for the client. Until ask returns, the call counts as waiting.
 func (t *Call) WhileWaiting(ctx context.Context, ask func() error) error {
 	t.mu.Lock()
 	if t.asks == 0 {
@@ -112,7 +113,7 @@ func (t *Call) WhileWaiting(ctx context.Context, ask func() error) error {
 		defer t.mu.Unlock()
 		if t.asks--; t.asks == 0 {
 			if !t.calls.Running.TakeLater(ctx, t.principal) {
-				t.calls.Running.Force(t.principal) // one too many, for as long as it takes to end
+				t.calls.Running.Force(t.principal) // may exceed the quota briefly, until the call ends
 			}
 			t.calls.Waiting.Give(t.principal)
 		}
@@ -134,7 +135,7 @@ func (c *Calls) Leaving() bool {
 	return c.leaving || c.draining
 }
 
-// Refuse refuses all later calls. The channel is closed when no call runs.
+// Refuse refuses all later calls. The returned channel is closed when no call is running.
 func (c *Calls) Refuse() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

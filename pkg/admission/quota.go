@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Quota bounds the number of one thing at once: in total, and for each principal, so that
-// one principal cannot starve others.
+// Quota limits the number of concurrent things of one kind: in total, and for each principal, so that one
+// principal cannot starve others.
 type Quota struct {
-	// Elsewhere returns the number that a principal has at other replicas; nil without replicas.
+	// Elsewhere returns the number that a principal uses at other replicas; nil without replicas.
 	Elsewhere func(principal string) int
 
 	what      string
@@ -20,13 +20,13 @@ type Quota struct {
 
 	mu      sync.Mutex
 	used    int
-	refused int64          // how many were refused
+	refused int64          // number of refusals
 	of      map[string]int // by principal
-	freed   chan struct{}  // closed when one is given back; made by who waits for it
+	freed   chan struct{}  // closed when a place is returned; created by a waiting caller
 }
 
-// NewQuota returns a quota of all in total, and of a part of that for each principal. Callers
-// without a name can use all of it.
+// NewQuota returns a quota of all in total. Each principal may use the given part of it. Callers without a
+// name may use all of it.
 func NewQuota(what string, all int, part float64) *Quota {
 	return &Quota{what: what, all: all, each: max(1, int(math.Ceil(float64(all)*part))), of: map[string]int{}}
 }
@@ -49,7 +49,7 @@ func (e *QuotaError) Error() string {
 	return fmt.Sprintf("too many %s at once: try again later", e.what)
 }
 
-// Take takes one for a principal until Give. The error is a [QuotaError].
+// Take takes one place for a principal, to be returned with Give. The error is a [QuotaError].
 func (q *Quota) Take(principal string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -68,21 +68,21 @@ func (q *Quota) takeNow(principal string) error {
 	return q.tryTake(principal)
 }
 
-// state returns the numbers of those in use and of those refused.
+// state returns the number of places in use and the number of refusals.
 func (q *Quota) state() (used, refused int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return int64(q.used), q.refused
 }
 
-// ByPrincipal returns the number that each principal has.
+// ByPrincipal returns the number of places that each principal uses.
 func (q *Quota) ByPrincipal() map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return maps.Clone(q.of)
 }
 
-// usedUp reports whether a principal used up its part, here and Elsewhere. It is called under mu.
+// usedUp reports whether a principal has used up its part, here and Elsewhere. It is called under mu.
 func (q *Quota) usedUp(principal string) bool {
 	used := q.of[principal]
 	if q.Elsewhere != nil {
@@ -91,7 +91,7 @@ func (q *Quota) usedUp(principal string) bool {
 	return used >= q.each
 }
 
-// Full reports whether a principal used up its part.
+// Full reports whether a principal has used up its part.
 func (q *Quota) Full(principal string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -110,7 +110,7 @@ func (q *Quota) tryTake(principal string) error {
 	return nil
 }
 
-// Wait is Take that waits for up to most.
+// Wait does the same as Take, but waits for up to most until a place is free.
 func (q *Quota) Wait(ctx context.Context, principal string, most time.Duration) error {
 	q.mu.Lock()
 	err := q.takeNow(principal)
@@ -129,7 +129,7 @@ func (q *Quota) Wait(ctx context.Context, principal string, most time.Duration) 
 	return err
 }
 
-// TakeLater takes one as soon as one is free. It returns false if ctx ends before.
+// TakeLater takes one place as soon as one is free. It returns false if ctx ends first.
 func (q *Quota) TakeLater(ctx context.Context, principal string) bool {
 	for {
 		q.mu.Lock()
@@ -150,14 +150,14 @@ func (q *Quota) TakeLater(ctx context.Context, principal string) bool {
 	}
 }
 
-// Force takes one even if the quota is used up.
+// Force takes one place even if the quota is used up.
 func (q *Quota) Force(principal string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.add(principal, 1)
 }
 
-// Give gives one back.
+// Give returns one place.
 func (q *Quota) Give(principal string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

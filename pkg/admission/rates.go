@@ -10,35 +10,36 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Rate is how many requests one principal may send; without authentication, one
-// address. The zero value is no bound.
+// Rate limits the requests of one principal, or without authentication those of one address. The zero value
+// sets no limit.
 type Rate struct {
-	// PerSecond is how many requests a second go on for as long as one likes.
+	// PerSecond is the number of requests per second that a sender may sustain.
 	PerSecond float64
-	// Burst is how many may come at once. Default: what a second allows, and at least 10.
+	// Burst is the number of requests that may arrive at once. Default: the requests of one second, but at
+	// least 10.
 	Burst int
 }
 
-// maxRates is the most keys whose rate is counted apart.
+// maxRates is the maximum number of keys with their own rate.
 const maxRates = 10_000
 
-// rates holds each key to its rate, in bounded memory.
+// rates limits the rate of each key, in bounded memory.
 type rates struct {
 	limit rate.Limit
 	burst int
 	now   func() time.Time
 
-	counters RateCounters // nil when this server counts alone
+	counters RateCounters // nil if this server counts alone
 
 	mu     sync.Mutex
 	byKey  map[string]*rate.Limiter
-	shared map[string]*sharedRate // of some of the keys of byKey
+	shared map[string]*sharedRate // for some of the keys of byKey
 	swept  time.Time
-	// others is shared by the keys for which there is no room.
+	// others is the limiter shared by all keys that do not fit into byKey.
 	others *rate.Limiter
 }
 
-// newRates returns rates by key; nil, which has no bound, without a rate.
+// newRates returns the rates, or nil for no limit if r sets no rate.
 func newRates(r Rate, counters RateCounters, now func() time.Time) *rates {
 	if r.PerSecond <= 0 {
 		return nil
@@ -51,8 +52,7 @@ func newRates(r Rate, counters RateCounters, now func() time.Time) *rates {
 	return &rates{limit: l, burst: r.Burst, counters: counters, now: now, byKey: map[string]*rate.Limiter{}, shared: map[string]*sharedRate{}, others: rate.NewLimiter(l, r.Burst)}
 }
 
-// take counts one request and returns how long its sender must wait for it; 0 when it
-// may go on.
+// take counts one request and returns how long its sender must wait, or 0 if it need not wait.
 func (r *rates) take(key string) time.Duration {
 	if r == nil {
 		return 0
@@ -66,7 +66,7 @@ func (r *rates) take(key string) time.Duration {
 	return wait
 }
 
-// takeShared is take over all servers that use the same counters.
+// takeShared does the same as take across all servers that use the same counters.
 func (r *rates) takeShared(ctx context.Context, key string) (time.Duration, error) {
 	if wait := r.take(key); wait > 0 || r == nil || r.counters == nil {
 		return wait, nil
@@ -75,7 +75,7 @@ func (r *rates) takeShared(ctx context.Context, key string) (time.Duration, erro
 	s := r.shared[key]
 	if s == nil {
 		s = &sharedRate{counters: r.counters, counter: v1.Counter{Key: "rate-limit|" + key, Limit: int64(r.burst), Window: r.window()}, now: r.now}
-		if r.byKey[key] != nil { // else there is no room, and each request is counted by itself
+		if r.byKey[key] != nil { // without room for the key, each request is counted individually
 			r.shared[key] = s
 		}
 	}
@@ -83,7 +83,7 @@ func (r *rates) takeShared(ctx context.Context, key string) (time.Duration, erro
 	return s.take(ctx)
 }
 
-// of returns the limiter of a key.
+// of returns the limiter for a key.
 func (r *rates) of(key string, now time.Time) *rate.Limiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +93,7 @@ func (r *rates) of(key string, now time.Time) *rate.Limiter {
 	if len(r.byKey) >= maxRates && now.Sub(r.swept) >= time.Second {
 		r.swept = now
 		for k, l := range r.byKey {
-			if l.TokensAt(now) >= float64(r.burst) { // it may do what a new one may
+			if l.TokensAt(now) >= float64(r.burst) { // it allows as much as a new limiter
 				delete(r.byKey, k)
 				delete(r.shared, k)
 			}

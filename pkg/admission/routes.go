@@ -13,95 +13,96 @@ import (
 	"toolctl.dev/toolctl/internal/budget"
 )
 
-// Kind is which limits on their number requests are held to.
+// Kind determines which quota a request counts toward.
 type Kind int
 
 const (
-	// KindRequest is answered soon: it is one of Limits.MaxRequests.
+	// KindRequest is answered soon and counts toward Limits.MaxRequests.
 	KindRequest Kind = iota
-	// KindCall is one of Limits.MaxRequests while it is being read. What it does then is held to
-	// [Admission.Calls] or [Admission.Requests] by its handler.
+	// KindCall counts toward Limits.MaxRequests while it is being read. Its handler then applies
+	// [Admission.Calls] or [Admission.Requests].
 	KindCall
-	// KindStream lasts: it is one of Limits.MaxStreams.
+	// KindStream stays open and counts toward Limits.MaxStreams.
 	KindStream
-	// KindProbe is answered from memory, to machines that watch the server; no rate bounds it.
+	// KindProbe is a request of a monitoring system that is answered from memory. It has no rate limit.
 	KindProbe
 )
 
-// Caller is whom a request is counted for.
+// Caller identifies the sender toward whose limits a request counts.
 type Caller struct {
-	// Name is the principal that has a part of each quota; "" has all of it.
+	// Name is the principal whose part of each quota applies. With "" the whole quota applies.
 	Name string
-	// Rate is the key whose rate counts the request; "" is not counted.
+	// Rate is the key for the rate limit. With "" no rate limit applies.
 	Rate string
-	// Stranger says that nobody has verified who sends the request. Strangers have few requests at once, by
-	// their addresses, and take nothing that others need.
+	// Stranger means that the sender of the request is not verified. Strangers get only a few concurrent
+	// requests, counted by address, and use no places that others need.
 	Stranger bool
 }
 
-// Principal is a caller whose name was verified.
+// Principal returns a caller with a verified name.
 func Principal(name string) Caller { return Caller{Name: name, Rate: "principal " + name} }
 
-// Anonymous is a caller of a server that authenticates nobody.
+// Anonymous returns a caller for a server without authentication.
 func Anonymous(r *http.Request) Caller { return Caller{Rate: "address " + address(r)} }
 
-// Stranger is a caller that has not shown who it is.
+// Stranger returns a caller that has not authenticated.
 func Stranger(r *http.Request) Caller {
 	at := "address " + address(r)
 	return Caller{Name: at, Rate: at, Stranger: true}
 }
 
-// Entry is what a route makes of the headers of a request, before anything of its body is read.
+// Entry is a route's decision about a request, made from its headers before its body is read.
 type Entry struct {
 	Caller
-	// Header is set on every answer, a refusal too.
+	// Header is set on every response, including refusals.
 	Header http.Header
-	// Early says that Answer needs no body, such as one that turns the request away: the request only counts
-	// in the rate of its caller.
+	// Early means that Answer needs no body, for example to reject the request. Such a request counts only
+	// toward the rate of its caller.
 	Early bool
-	// Answer answers the request once it is admitted. It finds the body with [BodyOf].
+	// Answer answers the request once it is admitted. It gets the body with [BodyOf].
 	Answer http.HandlerFunc
 }
 
 // Route is one entrance of a server.
 type Route struct {
-	// Pattern is one of [http.ServeMux]. Required.
+	// Pattern is a pattern of [http.ServeMux]. Required.
 	Pattern string
-	// Enter says who sends a request, and what answers it. Required.
+	// Enter identifies the sender of a request and returns its handler. Required.
 	Enter func(*http.Request) Entry
-	// Kind is the kind of a request. Default: each is a [KindRequest].
+	// Kind returns the kind of a request. Default: [KindRequest].
 	Kind func(*http.Request) Kind
-	// MaxBody is the largest body in bytes. Default: Limits.MaxBody, and none with the method GET.
+	// MaxBody is the maximum size of the body in bytes. Default: Limits.MaxBody, or 0 with the method GET.
 	MaxBody int64
-	// Unbuffered leaves the body to Answer, which reads it within its size and time and keeps nothing of it.
+	// Unbuffered leaves the body to Answer, which must read it within its size and time limits without keeping
+	// it.
 	Unbuffered bool
-	// Refuse answers a request that is not admitted; its headers are set. Default: the text.
+	// Refuse answers a request that is not admitted, after its headers are set. Default: a plain text response.
 	Refuse func(w http.ResponseWriter, r *http.Request, status int, text string)
 }
 
-// Of is for Route.Kind of a route whose requests are all of one kind.
+// Of returns a function for Route.Kind that gives all requests the same kind.
 func Of(k Kind) func(*http.Request) Kind { return func(*http.Request) Kind { return k } }
 
-// TurnAway is an entry that answers a request with a text.
+// TurnAway returns an entry that answers a request with a status and a text.
 func TurnAway(c Caller, status int, text string) Entry {
 	return Entry{Caller: c, Early: true, Answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, text, status) }}
 }
 
-// Open is for Route.Enter of a route that anyone may use.
+// Open returns a function for Route.Enter of a route that anyone may use.
 func Open(h http.Handler) func(*http.Request) Entry {
 	return func(r *http.Request) Entry { return Entry{Caller: Stranger(r), Answer: h.ServeHTTP} }
 }
 
-// Routes is a handler of all entrances of a server: it admits each request or refuses it, those that no
-// route has too. Make it with [Admission.Routes].
+// Routes is the handler for all entrances of a server. It admits or refuses each request, including
+// requests that match no route. Create it with [Admission.Routes].
 type Routes struct {
 	admission *Admission
 	mux       *http.ServeMux
 	patterns  []string
 }
 
-// Routes returns the handler of these routes. It panics when two patterns contradict each other, as
-// [http.ServeMux] does.
+// Routes returns the handler for the given routes. It panics if two patterns conflict, as [http.ServeMux]
+// does.
 func (a *Admission) Routes(all ...Route) *Routes {
 	s := &Routes{admission: a, mux: http.NewServeMux()}
 	for _, route := range all {
@@ -116,20 +117,20 @@ func (s *Routes) Patterns() []string { return s.patterns }
 
 func (s *Routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.admission.Calls.Leaving() {
-		w.Header().Set("Connection", "close") // its next request finds another server, or none
+		w.Header().Set("Connection", "close") // so that the client's next request can reach another server
 	}
 	h, _ := s.mux.Handler(r)
 	if _, ours := h.(*admitted); ours {
-		s.mux.ServeHTTP(w, r) // which sets the values of the path
+		s.mux.ServeHTTP(w, r) // sets the path values
 		return
 	}
-	other := &admitted{s.admission, Route{Enter: func(r *http.Request) Entry { // an answer of the mux: 404, 405 or another path
+	other := &admitted{s.admission, Route{Enter: func(r *http.Request) Entry { // a response of the mux: 404, 405 or a redirect
 		return Entry{Caller: Stranger(r), Early: true, Answer: h.ServeHTTP}
 	}}}
 	other.ServeHTTP(w, r)
 }
 
-// admitted is a route whose requests are admitted first.
+// admitted is a route that admits requests before it answers them.
 type admitted struct {
 	*Admission
 	Route
@@ -138,7 +139,7 @@ type admitted struct {
 func (t *admitted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}
 	if r.Body != nil && r.Body != http.NoBody {
-		_ = out.control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection has deadlines
+		_ = out.control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection supports deadlines
 	}
 	in := t.Enter(r)
 	maps.Copy(out.Header(), in.Header)
@@ -176,7 +177,7 @@ func (t *admitted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer admits a request whose rate allows it. An error says why it did not.
+// answer admits and answers a request that is within its rate. The error is the reason for a refusal.
 func (t *admitted) answer(w *patientWriter, r *http.Request, in Entry, kind Kind) error {
 	if kind != KindStream && kind != KindProbe {
 		if !t.Calls.Enter() {
@@ -184,7 +185,7 @@ func (t *admitted) answer(w *patientWriter, r *http.Request, in Entry, kind Kind
 		}
 		defer t.Calls.Leave()
 	}
-	var before, after *Quota // the body was read
+	var before, after *Quota // quotas to take before and after the body is read
 	switch {
 	case kind == KindProbe:
 		before = t.probes
@@ -240,7 +241,7 @@ func (t *admitted) refuse(w http.ResponseWriter, r *http.Request, status int, te
 	http.Error(w, text, status)
 }
 
-// count counts one request in the rate of its caller and returns how long it must wait; 0 when it may go on.
+// count counts one request toward the rate of its caller and returns how long the caller must wait, or 0.
 func (r *rates) count(ctx context.Context, c Caller) (time.Duration, error) {
 	switch {
 	case c.Rate == "":
@@ -251,8 +252,8 @@ func (r *rates) count(ctx context.Context, c Caller) (time.Duration, error) {
 	return r.takeShared(ctx, c.Rate)
 }
 
-// address is where a request came from. Of an IPv6 address one party has a whole
-// network, so these count as one.
+// address returns the address of a request's sender. It returns the network of an IPv6 address, because one
+// sender usually has a whole network.
 func address(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -271,11 +272,11 @@ func address(r *http.Request) string {
 	return ip.String()
 }
 
-// writeTimeout is how long a client may take to accept one piece of an answer.
+// writeTimeout is how long a client may take to accept one piece of a response.
 const writeTimeout = 30 * time.Second
 
-// patientWriter gives a client a bounded time to take each piece of an answer. A
-// stream may be silent for as long as it likes.
+// patientWriter limits the time that a client may take to accept each piece of a response. A stream without
+// data has no limit.
 type patientWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -286,18 +287,18 @@ func (w *patientWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// FlushError is what http.ResponseController calls.
+// FlushError implements the interface that http.ResponseController uses.
 func (w *patientWriter) FlushError() error {
 	defer w.within()()
 	return w.control.Flush()
 }
 
-// Flush is for writers that ask for an http.Flusher.
+// Flush implements http.Flusher.
 func (w *patientWriter) Flush() { _ = w.FlushError() }
 
 func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *patientWriter) within() func() {
-	_ = w.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every connection has deadlines
+	_ = w.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every connection supports deadlines
 	return func() { _ = w.control.SetWriteDeadline(time.Time{}) }
 }

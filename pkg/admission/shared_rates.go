@@ -8,35 +8,35 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// RateCounters count for all servers that use them; a store is one.
+// RateCounters count for all servers that share them. A store implements RateCounters.
 type RateCounters interface {
-	// Reserve adds one to every counter, or to none when one of them has reached its limit, as
-	// that of [toolctl.dev/toolctl/pkg/store.Counters] does.
+	// Reserve adds one to every counter, or to no counter if one has reached its limit, as described for
+	// [toolctl.dev/toolctl/pkg/store.Counters].
 	Reserve(ctx context.Context, counters []v1.Counter) (counts []v1.Count, full int, err error)
 }
 
-// sharedRate holds one key to a rate over all servers: in each window of the time that a burst takes
-// at the rate, by the clock of the counters, a burst and no more. What a large burst allows is
-// taken in parts, which one server has for itself until the window is over.
+// sharedRate limits the rate of one key across all servers. A window lasts as long as a burst takes at the
+// rate, by the clock of the counters, and each window allows one burst. A server takes parts of a large
+// burst, which it may use alone until the window ends.
 type sharedRate struct {
 	counters RateCounters
 	counter  v1.Counter
 	now      func() time.Time
 
-	mu   sync.Mutex // held while the counters are asked
-	left int        // of the part that was taken
-	ends time.Time  // of its window
+	mu   sync.Mutex // held during the request to the counters
+	left int        // requests left in the part that was taken
+	ends time.Time  // when the window of that part ends
 }
 
-// sharedParts is how many parts a burst has at most.
+// sharedParts is the maximum number of parts of a burst.
 const sharedParts = 64
 
-// window is how long a burst lasts at the rate.
+// window returns how long a burst takes at the rate.
 func (r *rates) window() time.Duration {
 	return max(time.Duration(float64(r.burst)/float64(r.limit)*float64(time.Second)).Truncate(time.Microsecond), time.Microsecond)
 }
 
-// take counts one request and returns how long its sender must wait for it; 0 when it may go on.
+// take counts one request and returns how long its sender must wait, or 0 if it need not wait.
 func (s *sharedRate) take(ctx context.Context) (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

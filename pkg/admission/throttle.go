@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// throttle slows down a principal that uses the processors so much that others have to
-// wait, and a principal that used up its part of the calls: its requests continue one after
-// the other, with a pause between two. Other principals never wait, nor does one that is alone.
+// throttle slows down a principal that uses the processors so much that others have to wait, and a
+// principal that has used up its part of the calls. The requests of such a principal continue one at a
+// time, with a pause between two. Other principals are not delayed.
 type throttle struct {
-	step time.Duration // from one request to the next
-	lags func() bool   // work waits for the processors
+	step time.Duration // between two requests
+	lags func() bool   // reports whether work waits for the processors
 
 	mu     sync.Mutex
 	of     map[string]*throttled
@@ -32,21 +32,21 @@ const (
 	// smallRequest is how many bytes of a request count as one small request.
 	smallRequest = 16 << 10
 
-	judging    = 50 * time.Millisecond // from one look at who takes too much to the next
-	forgetting = time.Second           // after which work counts for 1/e
-	slowing    = 2 * time.Second       // how long a principal is slow that took too much
-	atMost     = 2 * time.Second       // that a request waits
-	tooMuch    = 1.25                  // of an equal part of all work
+	judging    = 50 * time.Millisecond // interval between two searches for principals to throttle
+	forgetting = time.Second           // after this time, work counts only 1/e
+	slowing    = 2 * time.Second       // how long a principal stays throttled
+	atMost     = 2 * time.Second       // maximum delay of a request
+	tooMuch    = 1.25                  // times the average work of all principals
 )
 
-// newThrottle returns a throttle for the processors of this process.
+// newThrottle returns a throttle for the processors available to this process.
 func newThrottle() *throttle {
 	const stepOfOne = 20 * time.Millisecond
 	return &throttle{step: stepOfOne / time.Duration(runtime.GOMAXPROCS(0)), lags: newLag().high, of: map[string]*throttled{}}
 }
 
-// wait counts a request by its size, and delays it if its principal uses more than its part.
-// full means that the principal used up its calls.
+// wait counts a request by its size, and delays it if its principal is throttled. full means that the
+// principal has used up its calls.
 func (t *throttle) wait(ctx context.Context, principal string, size int, full bool) {
 	if principal == "" {
 		return
@@ -63,7 +63,7 @@ func (t *throttle) wait(ctx context.Context, principal string, size int, full bo
 	}
 }
 
-// add counts work and returns the delay before it.
+// add counts work and returns the delay before it may continue.
 func (t *throttle) add(principal string, work float64, full bool) time.Duration {
 	now := time.Now()
 	t.mu.Lock()
@@ -108,21 +108,20 @@ func (t *throttle) judge(now time.Time) {
 	}
 }
 
-// lag measures how long runnable goroutines wait for a processor. It is not safe for
-// concurrent use.
+// lag measures how long runnable goroutines wait for a processor. It is not safe for concurrent use.
 type lag struct {
 	sample []metrics.Sample
-	counts []uint64 // when it was read last
+	counts []uint64 // as of the last read
 }
 
-// highLag is how long one in twenty waits when the processors do not suffice.
+// highLag is the 95th percentile of the scheduling delay at which the processors count as overloaded.
 const highLag = 2 * time.Millisecond
 
 func newLag() *lag {
 	return &lag{sample: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
 }
 
-// high reports whether one in twenty has waited for highLag since the last call.
+// high reports whether the 95th percentile of the delay since the last call is at least highLag.
 func (l *lag) high() bool {
 	metrics.Read(l.sample)
 	if l.sample[0].Value.Kind() != metrics.KindFloat64Histogram {
