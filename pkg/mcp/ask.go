@@ -19,12 +19,12 @@ import (
 // incoming is a request or notification of a server.
 type incoming struct {
 	wire.Message
-	of *exchange // whose stream it came in; nil when the session has one for all
-	// reply sends the answer to a request.
+	of *exchange // in whose stream it came; nil if the session has one stream for everything
+	// reply sends the response to a request.
 	reply func(result json.RawMessage, err *wire.Error)
 }
 
-// ask has the client answer a request of the server, while the server waits for it.
+// ask passes a request of the server to the client, and sends the client's response to the server.
 func (s *session) ask(in incoming) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s.mu.Lock()
@@ -41,7 +41,7 @@ func (s *session) ask(in incoming) {
 		defer s.tasks.Done()
 		defer func() { s.asked.End(in.ID); cancel(nil) }()
 		result, err := s.answer(ctx, in)
-		if ctx.Err() != nil { // the server does not wait any more
+		if ctx.Err() != nil { // the server no longer waits
 			s.openCalls.Add(-1)
 			return
 		}
@@ -49,7 +49,7 @@ func (s *session) ask(in incoming) {
 	}()
 }
 
-// aside runs what no caller waits for; the end of the session does.
+// aside runs f in the background. The end of the session waits for f.
 func (s *session) aside(f func()) {
 	s.mu.Lock()
 	off := s.off
@@ -57,12 +57,12 @@ func (s *session) aside(f func()) {
 		s.tasks.Go(f)
 	}
 	s.mu.Unlock()
-	if off { // of a session that was cut nothing takes long
+	if off { // in a session that was cut, f returns soon
 		f()
 	}
 }
 
-// answer has the client answer a request of the server.
+// answer passes a request of the server to the client and returns the client's response.
 func (s *session) answer(ctx context.Context, in incoming) (result json.RawMessage, failure *wire.Error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -77,9 +77,9 @@ func (s *session) answer(ctx context.Context, in incoming) (result json.RawMessa
 	}
 	request = request.of(s.upstream, s.masksOf(r), r.peer)
 	if out := s.outboxOf(in.of); out != nil {
-		out.flush() // what the server said before
+		out.flush() // the client must get the earlier messages of the server first
 	}
-	// The request ends with the call that it belongs to, or when the server takes it back.
+	// The request ends with the call that it belongs to, or when the server cancels it.
 	both, stop := context.WithCancelCause(r.ctx)
 	defer stop(nil)
 	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
@@ -95,7 +95,7 @@ func (s *session) answer(ctx context.Context, in incoming) (result json.RawMessa
 	return answers[key], nil
 }
 
-// cannot is the answer to what the client did not say that it can do.
+// cannot returns the error for a request that needs a capability which the client does not have.
 func cannot(r InputRequest) *wire.Error {
 	if r.Method == wire.MethodElicit {
 		return &wire.Error{Code: jsonrpc.CodeInvalidParams, Message: "the client does not support this mode of elicitation"}
@@ -103,7 +103,7 @@ func cannot(r InputRequest) *wire.Error {
 	return &wire.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client does not support " + r.Method}
 }
 
-// askError is what the server gets of a failure to ask the client.
+// askError returns the error that the server gets when asking the client failed.
 func askError(err error) *wire.Error {
 	var said *v1.MCPError
 	if errors.As(err, &said) && said.Code != 0 {
@@ -114,7 +114,7 @@ func askError(err error) *wire.Error {
 
 var errServerCancelled = errors.New("the server no longer waits for the answer")
 
-// endAsks ends every request of the server, and waits.
+// endAsks cancels all requests of the server and waits for their end.
 func (s *session) endAsks() {
 	s.mu.Lock()
 	s.off = true
@@ -127,8 +127,8 @@ func (s *session) endAsks() {
 	s.tasks.Wait()
 }
 
-// outboxOf is where messages of the server wait that came in the stream of an exchange;
-// nil when nobody takes them.
+// outboxOf returns the outbox for messages of the server that came in the stream of an exchange; nil if
+// nobody receives them.
 func (s *session) outboxOf(x *exchange) *outbox {
 	switch {
 	case s.slot != nil && s.slot.key != ownerKey{}:

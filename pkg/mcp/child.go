@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/internal/proc"
 )
 
-// command reads what to run. The error says that there is no such program: it may be
-// installed later, so it is no violation of the manifest.
+// command returns the command to run. The error means that the program does not exist. That is no violation
+// of the manifest, because the program may be installed later.
 func (r *resolver) command() (proc.Spec, error) {
 	p := r.process()
 	if len(r.violations) > 0 {
@@ -25,8 +25,8 @@ func (r *resolver) command() (proc.Spec, error) {
 	return p, nil
 }
 
-// process reads all that the manifest says of the child, but for where its program is. The
-// child gets PATH, HOME and what the manifest names, and nothing else of the environment.
+// process reads everything that the manifest defines for the child, except the location of the program. The
+// child gets PATH, HOME and the variables of the manifest, and nothing else of the environment.
 func (r *resolver) process() proc.Spec {
 	s := &r.server.Spec
 	p := proc.Spec{Args: make([]string, len(s.Args))}
@@ -62,7 +62,7 @@ func (r *resolver) process() proc.Spec {
 	return p
 }
 
-// start runs the server's child and returns the link to it.
+// start starts the server's child and returns the link to it.
 func (u *upstream) start(s *session, p proc.Spec) (*pipeLink, error) {
 	p.StopTimeout, p.Hurry = u.owner.opts.StopTimeout, u.owner.opts.Hurry
 	p.Stderr = func(line []byte) {
@@ -82,12 +82,12 @@ func (u *upstream) start(s *session, p proc.Spec) (*pipeLink, error) {
 	return newPipeLink(s, out, c), nil
 }
 
-// dialled is the link over a stream that Options.Dial opened.
+// dialled returns the link over a stream that Options.Dial opened.
 func (u *upstream) dialled(s *session, rwc io.ReadWriteCloser) link {
 	return newPipeLink(s, newPipe(rwc, rwc, u.owner.opts.MaxMessageBytes, rwc.Close), nil)
 }
 
-// oddLine logs a line that is JSON and no message.
+// oddLine logs a line that is JSON but not a message.
 func (s *session) oddLine(line []byte) {
 	s.log.Warn("the server wrote a line that is not JSON-RPC; ignored it", slog.String("line", s.outputMasks().Text(excerpt(line))))
 }

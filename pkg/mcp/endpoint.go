@@ -12,8 +12,8 @@ import (
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
-// newTransport returns the transport of one server. Proxies are not used: behind
-// one, the address that is dialled could not be checked.
+// newTransport returns the HTTP transport for one server. It uses no proxy, because the address that a
+// proxy dials cannot be checked.
 func (r *resolver) newTransport(private bool, allowed netaddr.Allowed) *http.Transport {
 	d := net.Dialer{Timeout: 10 * time.Second}
 	dial := d.DialContext
@@ -32,7 +32,7 @@ func (r *resolver) newTransport(private bool, allowed netaddr.Allowed) *http.Tra
 	}
 }
 
-// mayDialPrivate says whether the server's URL may lead to a private address.
+// mayDialPrivate reports whether the server's URL may lead to a private address.
 func mayDialPrivate(spec *v1.MCPServerSpec, to *url.URL, all bool) bool {
 	if spec.AllowPrivateNetwork != nil {
 		return *spec.AllowPrivateNetwork || all
@@ -40,7 +40,7 @@ func mayDialPrivate(spec *v1.MCPServerSpec, to *url.URL, all bool) bool {
 	return all || netaddr.IsLoopbackHost(to.Hostname())
 }
 
-// endpoint reads the URL, and the headers that go with every request.
+// endpoint returns the URL, and the headers for every request.
 func (r *resolver) endpoint() (*url.URL, http.Header) {
 	s := &r.server.Spec
 	to, err := url.Parse(r.expand("/spec/url", s.URL))
@@ -73,8 +73,8 @@ func (r *resolver) endpoint() (*url.URL, http.Header) {
 	return to, head
 }
 
-// hideWithin hides what the query of a URL and its user part say: keys are written
-// there too, also by people who do not know ${VAR}. Errors of net/http quote the URL.
+// hideWithin hides the values in the query of a URL and its user information, because people write keys
+// there without ${VAR}. Errors of net/http quote the URL.
 func (r *resolver) hideWithin(to *url.URL) {
 	for pair := range strings.SplitSeq(to.RawQuery, "&") {
 		_, value, _ := strings.Cut(pair, "=")

@@ -16,7 +16,7 @@ type events struct {
 	in   *bufio.Reader
 	max  int               // bytes of one event
 	size int               // bytes of the current event
-	keep func(n int) error // counts the bytes of the longest event; nil if nobody does
+	keep func(n int) error // counts the bytes of the longest event; nil without a budget
 	kept int
 }
 
@@ -26,9 +26,9 @@ func newEvents(body io.ReadCloser, max int) *events {
 
 // event is one server-sent event.
 type event struct {
-	data      []byte // nil without data; the event owns it
+	data      []byte // nil if the event has no data; the event owns it
 	id, retry string
-	named     bool // it is not a message
+	named     bool // the event is not a message
 }
 
 // event reads the next event.
@@ -62,7 +62,7 @@ func (e *events) event() (ev event, err error) {
 	}
 }
 
-// line reads the next line with its end, which the last line may lack.
+// line reads the next line including its line end, which the last line may lack.
 func (e *events) line() (line []byte, err error) {
 	for {
 		part, err := e.in.ReadSlice('\n')

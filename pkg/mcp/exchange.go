@@ -15,25 +15,24 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// exchange is one request that is sent to a server, and what the server may say of it
-// before the answer.
+// exchange is one request to a server, with the receivers for the messages that the server sends before its
+// response.
 type exchange struct {
 	id     string
 	method string
-	name   string // of what is asked for, for the header that repeats it; empty when nothing is
+	name   string // the requested object, for the header that repeats it; may be empty
 	meta   map[string]any
 	params []param
 
-	progress      func(Progress) // nil when nobody asked
-	clientRequest *clientRequest // for whom it is; nil when nothing of the server is for the client
-	out           *outbox        // where messages for the caller wait; nil when there is none
-	version       string         // that the headers say while the session is being opened
-	quiet         bool           // the server is not told that nobody waits any more
-	acknowledged  func()         // is called when the server has agreed to a subscription; nil for nobody
+	progress      func(Progress) // nil if the caller wants no progress
+	clientRequest *clientRequest // the request of the client; nil if no message of the server is for the client
+	out           *outbox        // for messages to the caller; nil without a receiver
+	version       string         // for the headers, while the session is being opened
+	quiet         bool           // the server gets no notification when the request is cancelled
+	acknowledged  func()         // called when the server has accepted a subscription; may be nil
 }
 
-// param is one member of the parameters of a request. A value that is JSON already is
-// written as it is.
+// param is one member of the parameters of a request. A raw JSON value is written unchanged.
 type param struct {
 	name  string
 	value any
@@ -64,15 +63,15 @@ func (x *exchange) WriteJSON(b *bytes.Buffer) error {
 
 // receipt is the outcome of sending a request.
 type receipt struct {
-	answer  *wire.Message // nil without an answer
+	answer  *wire.Message // nil without a response
 	reached bool          // the request may have reached the server
-	status  int           // of the HTTP response; 0 without one
+	status  int           // the HTTP status; 0 without a response
 	gone    bool          // the server no longer knows the session and ignored the request
 	broken  bool          // the server refused the request in a way that ends the session
 }
 
-// hear takes a message of the server that is no answer, in the order in which they came. x is the exchange in whose
-// stream it came; nil when there is none. tell sends the answer to a request.
+// hear handles a message of the server that is not a response, in the order of arrival. x is the exchange
+// in whose stream the message came; nil if there is no such exchange. tell sends the response to a request.
 func (s *session) hear(m wire.Message, x *exchange, tell func([]byte) error) error {
 	s.heard.Store(true)
 	if m.ID == nil {
@@ -111,8 +110,8 @@ func (s *session) hear(m wire.Message, x *exchange, tell func([]byte) error) err
 	return nil
 }
 
-// maxOpenCalls bounds the requests of a server that wait for our answer: one that
-// asks and never reads would fill the memory.
+// maxOpenCalls limits the requests of a server that wait for our response, because a server that never
+// reads the responses would fill the memory.
 const maxOpenCalls = 256
 
 func (s *session) notification(m wire.Message, x *exchange) {
@@ -152,8 +151,8 @@ func (s *session) notification(m wire.Message, x *exchange) {
 	}
 }
 
-// reportProgress hands a report to the call that asked for it, unless the call is
-// behind with earlier ones.
+// reportProgress passes a report to the call that requested it. It drops the report if the call has not
+// processed earlier reports.
 func (s *session) reportProgress(token any, p Progress) {
 	name, _ := token.(string)
 	s.mu.Lock()
@@ -166,7 +165,7 @@ func (s *session) reportProgress(token any, p Progress) {
 
 const maxLogText = 4 << 10
 
-// logMessage passes a log message of the server on (MCP specification, server/utilities/logging).
+// logMessage passes on a log message of the server (MCP specification, server/utilities/logging).
 func (s *session) logMessage(in incoming) {
 	var p struct {
 		Level  string          `json:"level"`
@@ -197,5 +196,5 @@ func severity(level string) int {
 	return 1
 }
 
-// logLevels are the levels of log/slog for those of [wire.Levels].
+// logLevels are the levels of log/slog that correspond to [wire.Levels].
 var logLevels = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelInfo, slog.LevelWarn, slog.LevelError, slog.LevelError, slog.LevelError, slog.LevelError}

@@ -10,22 +10,22 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// resolver reads what a manifest takes from the environment. It gathers every
-// violation, and the values that must show nowhere.
+// resolver reads the values that a manifest takes from the environment. It collects all violations, and the
+// values to mask.
 type resolver struct {
 	env        envref.Env
 	server     *v1.MCPServer
 	violations []v1.Violation
-	secrets    []string // all that was read: masked in what we say
-	keys       []string // what is surely secret: masked in results, too
+	secrets    []string // all values read: masked in our own messages
+	keys       []string // values that are certainly secret: masked in results too
 }
 
 func (r *resolver) violation(path, expected, got, message string) {
 	r.violations = append(r.violations, v1.Violation{Path: path, Expected: expected, Got: got, Message: message, Source: r.server.Field(path)})
 }
 
-// Unset returns a violation for each variable that a server reads and that is not set, or that it
-// may not read. allowed is as [Options.AllowEnv].
+// Unset returns a violation for each variable that a server reads but that is not set or not allowed.
+// allowed has the form of [Options.AllowEnv].
 func Unset(s *v1.MCPServer, env func(string) (string, bool), allowed []string) []v1.Violation {
 	r := &resolver{env: envref.Env{Lookup: env, Allow: allowed}, server: s}
 	if s.Spec.Command != "" {
@@ -39,8 +39,8 @@ func Unset(s *v1.MCPServer, env func(string) (string, bool), allowed []string) [
 	return envref.Unreadable(r.violations)
 }
 
-// Unset returns a violation for each variable that a server of the set reads and that is not set,
-// or that it may not read.
+// Unset returns a violation for each variable that a server of the set reads but that is not set or not
+// allowed.
 func (u *Upstreams) Unset(server v1.Key) []v1.Violation {
 	u.mu.RLock()
 	up := u.set[server]
@@ -51,7 +51,7 @@ func (u *Upstreams) Unset(server v1.Key) []v1.Violation {
 	return Unset(up.spec, u.opts.Env, u.opts.AllowEnv)
 }
 
-// err returns the violations as one error; nil when there are none.
+// err returns the violations as one error; nil without violations.
 func (r *resolver) err() error {
 	if len(r.violations) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func (r *resolver) variable(path, name string) string {
 	return v
 }
 
-// unset is for a variable that has no value here.
+// unset adds the violation for a variable without a value.
 func (r *resolver) unset(path, name string) {
 	v, forbidden := r.env.Violation(path, name)
 	if !forbidden {
@@ -82,18 +82,18 @@ func (r *resolver) unset(path, name string) {
 	r.violations = append(r.violations, v)
 }
 
-// secretName is how variables are called that hold a secret. Others, such as HOME, may
-// stand in results, where a mask would break every path.
+// secretName matches the names of variables that hold a secret. The values of others, such as HOME, may
+// appear in results, where a mask would break every path.
 var secretName = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASS|PWD|PAT$|CRED|AUTH|PRIVATE|DSN|COOKIE|SESSION)`)
 
-// secret remembers what may be a secret and was named by nobody; a very short one is none.
+// secret adds a possible secret to the values to mask. A very short value cannot be a secret.
 func (r *resolver) secret(v string) {
 	if len(v) >= 4 {
 		r.secrets = append(r.secrets, v)
 	}
 }
 
-// expand replaces the references to variables; what is read is a secret.
+// expand replaces the references to variables. The values read count as secrets.
 func (r *resolver) expand(path, s string) string {
 	pieces, err := envref.Parse(s)
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *resolver) expand(path, s string) string {
 			continue
 		}
 		v, read, ok := p.Ref.Value(r.env)
-		if !ok || r.env.Refuses(p.Ref.Name) != "" { // also with a fallback
+		if !ok || r.env.Refuses(p.Ref.Name) != "" { // even if the reference has a fallback
 			r.unset(path, p.Ref.Name)
 		}
 		if read {
@@ -121,8 +121,8 @@ func (r *resolver) expand(path, s string) string {
 	return b.String()
 }
 
-// mask gives a session what it masks: in what the server says outside of a call, the rules
-// of all its tools hold.
+// mask sets the masks of a session. For messages of the server outside of calls, the rules of all its tools
+// apply.
 func (r *resolver) mask(s *session) {
 	var rules []string
 	for _, o := range r.server.Spec.Overrides {

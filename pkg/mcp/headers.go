@@ -15,22 +15,22 @@ import (
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
-// paramHeader marks a property of an input schema whose value is sent as an HTTP
-// header too (MCP specification 2026-07-28, basic/transports, custom headers).
+// paramHeader marks a property of an input schema whose value is also sent as an HTTP header (MCP
+// specification 2026-07-28, basic/transports, custom headers).
 const paramHeader = "x-mcp-header"
 
-// maxHeaderDepth bounds the depth to which a schema is looked into for marks.
+// maxHeaderDepth limits the depth of the search for marks in a schema.
 const maxHeaderDepth = 64
 
-// headerProblem returns which mark of an input schema breaks the rules, or "": a client of streamable HTTP must not
-// call such a tool. A mark is a token (RFC 9110, section 5.6.2), stands on a string, integer or boolean property that
-// is reached through properties alone, and occurs once, whatever its case.
+// headerProblem returns the rule that a mark of an input schema breaks, or "". A client of streamable HTTP
+// must not call such a tool. A mark is a token (RFC 9110, section 5.6.2), belongs to a string, integer or
+// boolean property that is reached through properties alone, and is unique regardless of case.
 func headerProblem(raw json.RawMessage) string {
 	_, problem := readMarks(raw)
 	return problem
 }
 
-// readMarks returns the marks of an input schema, or what is wrong with them.
+// readMarks returns the marks of an input schema, or a problem with them.
 func readMarks(raw json.RawMessage) (all []ParamMark, problem string) {
 	var root map[string]any
 	if !strings.Contains(string(raw), paramHeader) || json.Unmarshal(raw, &root) != nil {
@@ -43,7 +43,8 @@ func readMarks(raw json.RawMessage) (all []ParamMark, problem string) {
 	return all, problem
 }
 
-// walkMarks collects the marks of the properties of a schema, which stands at a path of the arguments.
+// walkMarks collects the marks of the properties of a schema. path is the place of the schema in the
+// arguments.
 func walkMarks(path []string, node any, all *[]ParamMark) (problem string) {
 	if len(path) > maxHeaderDepth {
 		return ""
@@ -73,7 +74,7 @@ func walkMarks(path []string, node any, all *[]ParamMark) (problem string) {
 
 func argumentPath(path []string) string { return strings.Join(append([]string{""}, path...), "/") }
 
-// marked reports whether a schema or one within it is marked.
+// marked reports whether a schema or one of its subschemas has a mark.
 func marked(node any, depth int) bool {
 	object, _ := node.(map[string]any)
 	if _, ok := object[paramHeader]; ok || depth > maxHeaderDepth {
@@ -102,13 +103,13 @@ func isTokenChar(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
-// ParamMark is a property whose value is sent as a header too.
+// ParamMark is a property whose value is also sent as a header.
 type ParamMark struct {
 	path   []string
 	Header string
 }
 
-// Value is what the header says of arguments; false when it is not sent.
+// Value returns the value of the header for the given arguments; false if the header is not sent.
 func (m ParamMark) Value(args json.RawMessage) (string, bool) { return headerValue(at(args, m.path)) }
 
 // ParamMarks returns the marks of an input schema.
@@ -130,7 +131,7 @@ func DecodeHeader(value string) string {
 	return value
 }
 
-// marksOf returns the marks of each tool of a list that has some.
+// marksOf returns the marks of each tool in a list that has marks.
 func marksOf(tools []json.RawMessage) map[string][]ParamMark {
 	all := map[string][]ParamMark{}
 	for _, raw := range tools {
@@ -168,7 +169,7 @@ func (u *upstream) setParamHeaders(h http.Header, x *exchange) {
 	}
 }
 
-// at returns the value at a path of an object; nil when there is none.
+// at returns the value at a path of an object; nil if there is no value.
 func at(object json.RawMessage, path []string) json.RawMessage {
 	for _, name := range path {
 		var members map[string]json.RawMessage
@@ -180,8 +181,8 @@ func at(object json.RawMessage, path []string) json.RawMessage {
 	return object
 }
 
-// headerValue is a string, a boolean or an integer that a double holds as a header; false
-// when it is none.
+// headerValue returns the header text for a string, a boolean, or an integer that a double represents
+// exactly; false for other values.
 func headerValue(raw json.RawMessage) (string, bool) {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -201,8 +202,8 @@ func headerValue(raw json.RawMessage) (string, bool) {
 	return "", false
 }
 
-// headerText is a text as the value of a header (MCP specification 2026-07-28,
-// basic/transports, encoding of values).
+// headerText encodes a text as the value of a header (MCP specification 2026-07-28, basic/transports,
+// encoding of values).
 func headerText(text string) string {
 	const begin, end = "=?base64?", "?="
 	plain := strings.Trim(text, " \t") == text && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) &&

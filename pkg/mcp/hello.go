@@ -10,7 +10,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// hello is what a server said of itself when the session was opened.
+// hello describes a server, as received when the session was opened.
 type hello struct {
 	Version      string     `json:"protocolVersion"`
 	Versions     []string   `json:"supportedVersions,omitempty"`
@@ -20,10 +20,11 @@ type hello struct {
 		Version string `json:"version"`
 	} `json:"serverInfo"`
 	Instructions string `json:"instructions,omitempty"`
-	session      string // of streamable HTTP
+	session      string // session ID of streamable HTTP
 }
 
-// serverCan is what a server can do (MCP specification, ServerCapabilities), as far as anybody here asks.
+// serverCan holds the capabilities of a server (MCP specification, ServerCapabilities) that this package
+// uses.
 type serverCan struct {
 	Tools     *changes         `json:"tools,omitempty"`
 	Prompts   *changes         `json:"prompts,omitempty"`
@@ -36,7 +37,8 @@ type changes struct {
 	Subscribe   bool `json:"subscribe,omitempty"`
 }
 
-// can is what the server can do; one that does not say has tools, as nearly all have.
+// can returns the capabilities of the server. A server that declares no capabilities counts as one with
+// tools, because nearly all servers have tools.
 func (h *hello) can() serverCan {
 	if h.Capabilities == nil {
 		return serverCan{Tools: &changes{}}
@@ -47,7 +49,7 @@ func (h *hello) can() serverCan {
 // legacyVersion is the newest version of MCP with sessions.
 var legacyVersion = wire.Versions[1]
 
-// who is what a server is told of this client.
+// who describes this client to a server.
 type who struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -55,8 +57,8 @@ type who struct {
 
 func (s *session) me() who { return who{s.upstream.owner.opts.Name, s.upstream.owner.opts.Version} }
 
-// greet opens the session with a version; with none it asks the server what it speaks, and takes the older
-// handshake when the server does not know the question.
+// greet opens the session with a version. Without a version it queries the server's versions, and falls
+// back to the older handshake if the server does not know that query.
 func (s *session) greet(ctx context.Context, version string) error {
 	if version == "" {
 		err := s.discover(ctx)
@@ -91,7 +93,7 @@ func (s *session) greet(ctx context.Context, version string) error {
 	return s.link.ready(ctx, text)
 }
 
-// again reports whether a server refused a version and says that it speaks one that it was asked for.
+// again reports whether a server refused a version but supports one that this client offered.
 func again(err error) bool {
 	var said *refusal
 	var data struct{ Supported []string }
@@ -99,7 +101,7 @@ func again(err error) bool {
 	return errors.As(err, &said) && said.err.Code == codeVersion && json.Unmarshal(said.err.Data, &data) == nil && slices.Contains(data.Supported, wire.ModernVersion)
 }
 
-// discover asks a server of 2026-07-28 for what it is.
+// discover sends server/discover, which servers of 2026-07-28 answer with a description of themselves.
 func (s *session) discover(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
@@ -118,18 +120,18 @@ func (s *session) discover(ctx context.Context) error {
 	}
 	h.Version = wire.ModernVersion
 	if raw := got.answer.Meta.Get(wire.MetaServer); raw != nil {
-		_ = json.Unmarshal(raw, &h.Info) // what cannot be read is not known
+		_ = json.Unmarshal(raw, &h.Info) // unreadable information stays empty
 	}
 	s.hello = h
 	return nil
 }
 
-// refusal is a JSON-RPC error of a server to the opening of a session.
+// refusal is the JSON-RPC error with which a server refused to open a session.
 type refusal struct{ err *wire.Error }
 
 func (e *refusal) Error() string { return e.err.Message }
 
-// read decodes the result of an answer.
+// read decodes the result of a response.
 func read(answer *wire.Message, into any) error {
 	if answer.Error != nil {
 		return &refusal{answer.Failure()}

@@ -23,32 +23,32 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// httpLink is a link over streamable HTTP: each request is a POST, whose response is the answer or a stream
-// that ends with it.
+// httpLink is a link over streamable HTTP. Each request is a POST, and the HTTP response is the JSON-RPC
+// response or a stream that ends with it.
 type httpLink struct {
 	s     *session
 	base  http.RoundTripper
 	to    *url.URL    // the server's address
 	head  http.Header // sent to the server's own origin only
 	oauth oauthHandler
-	max   int // bytes of one message
+	max   int // maximum size of one message
 	now   func() time.Time
-	stale func() // takes the session out of use once its calls have ended
+	stale func() // takes the session out of use; it ends after its calls
 
-	streams sync.WaitGroup // for what the server says unasked
+	streams sync.WaitGroup // for messages outside of requests
 	ctx     context.Context
-	stop    context.CancelFunc // ends them, and every request
+	stop    context.CancelFunc // ends the streams and all requests
 
 	mu   sync.Mutex
-	late map[*body]time.Time // whose answer came, and the rest did not
+	late map[*body]time.Time // bodies that still continue after the JSON-RPC response
 }
 
 const (
-	// closeTimeout bounds the request that ends a session, and what follows an answer.
+	// closeTimeout limits the request that ends a session, and the data that follows a JSON-RPC response.
 	closeTimeout = 2 * time.Second
-	// maxErrorBody bounds the body of a response that reports an error.
+	// maxErrorBody limits the body of a response that reports an error.
 	maxErrorBody = 1 << 20
-	// maxResumptions is how often a stream is taken up again that brings nothing new.
+	// maxResumptions limits how often a stream is resumed without bringing anything new.
 	maxResumptions = 5
 )
 
@@ -59,13 +59,13 @@ func (l *httpLink) cut()               { l.stop() }
 func (l *httpLink) end()               { l.streams.Wait() }
 func (l *httpLink) outcome(bool) error { return nil }
 
-// trip is the transport of one request: it notes how far it came.
+// trip is the transport for one request. It records how far the request came.
 type trip struct {
 	l   *httpLink
 	got receipt
 }
 
-// RoundTrip sends the request, or what a redirect made of it.
+// RoundTrip sends the request, or the request that a redirect made of it.
 func (t *trip) RoundTrip(req *http.Request) (*http.Response, error) {
 	l, own := t.l, sameOrigin(req.URL, t.l.to)
 	if !own && req.Response == nil {
@@ -84,7 +84,7 @@ func (t *trip) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch {
 	case resp.StatusCode >= 300:
 		b.left = maxErrorBody
-	case mediaType(resp) != "text/event-stream": // which is bounded event by event
+	case mediaType(resp) != "text/event-stream": // bounded event by event
 		b.left = int64(l.max)
 		b.keep = func(n int) error { return budget.Keep(req.Context(), n) }
 	}
@@ -92,8 +92,8 @@ func (t *trip) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// dressed is the request with the headers of the manifest, which are for the server's own
-// origin alone: in a redirect what proves who we are stays behind.
+// dressed returns the request with the headers of the manifest. These go only to the server's own origin,
+// so that a redirect elsewhere gets no credentials.
 func (l *httpLink) dressed(req *http.Request, own bool) *http.Request {
 	if len(l.head) == 0 && own {
 		return req
@@ -113,8 +113,8 @@ func (l *httpLink) dressed(req *http.Request, own bool) *http.Request {
 	return &out
 }
 
-// do sends one HTTP request of the session. Its response lives until the session ends or release is called; the end of ctx ends it too, as
-// long as keep was not called.
+// do sends one HTTP request of the session. The response lives until its body is closed or the session
+// ends. The end of ctx also ends it, unless keep was called.
 func (l *httpLink) do(ctx context.Context, t *trip, method string, to *url.URL, message []byte, set func(http.Header)) (resp *http.Response, keep func() bool, err error) {
 	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
@@ -180,13 +180,14 @@ func (l *httpLink) send(ctx context.Context, x *exchange) (receipt, error) {
 		}
 		t.got.answer, err = l.answer(ctx, t, resp, keep, x)
 	}
-	if ctx.Err() != nil && t.got.answer == nil && !l.s.modern() && !x.quiet { // others see it by the connection
+	if ctx.Err() != nil && t.got.answer == nil && !l.s.modern() && !x.quiet { // older servers notice it by the connection
 		l.s.aside(func() { _ = l.tell(context.Background(), wire.Cancelled(x.id, ctx.Err())) })
 	}
 	return t.got, err
 }
 
-// standard sets the headers that repeat a request (MCP 2026-07-28, basic/transports, standard headers).
+// standard sets the headers that repeat parts of a request (MCP 2026-07-28, basic/transports, standard
+// headers).
 func (l *httpLink) standard(h http.Header, x *exchange) {
 	if x.version != "" {
 		h.Set(wire.HeaderVersion, x.version)
@@ -203,7 +204,7 @@ func (l *httpLink) standard(h http.Header, x *exchange) {
 	}
 }
 
-// answer reads the answer from the response.
+// answer reads the JSON-RPC response from the HTTP response.
 func (l *httpLink) answer(ctx context.Context, t *trip, resp *http.Response, keep func() bool, x *exchange) (*wire.Message, error) {
 	kind := mediaType(resp)
 	switch {
@@ -233,23 +234,22 @@ func (l *httpLink) answer(ctx context.Context, t *trip, resp *http.Response, kee
 	return &m, nil
 }
 
-// alienError says that a server answered with a content type that MCP does not have.
+// alienError means that a server responded with a content type that MCP does not define.
 type alienError struct{ kind string }
 
 func (e *alienError) Error() string {
 	return fmt.Sprintf("the server answered with the content type %q, not application/json or text/event-stream", e.kind)
 }
 
-// sessionGone reports whether a response says that the server does not know the
-// session: 404 (MCP specification, basic/transports, session management), or the
-// 400 that some servers answer, with a text that says so.
+// sessionGone reports whether a response means that the server does not know the session: 404 (MCP
+// specification, basic/transports, session management), or 400 with a text about the session, as some
+// servers send it.
 func sessionGone(status int, data []byte) bool {
 	return status == http.StatusNotFound ||
 		status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(data), []byte("session"))
 }
 
-// transient reports whether a status says nothing of the session (MCP specification,
-// basic/transports).
+// transient reports whether a status does not affect the session (MCP specification, basic/transports).
 func transient(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -258,7 +258,7 @@ func transient(status int) bool {
 	return false
 }
 
-// readBody reads the whole body of a response, and closes it.
+// readBody reads the whole body of a response and closes it.
 func readBody(resp *http.Response) ([]byte, error) {
 	defer resp.Body.Close()
 	var b bytes.Buffer
@@ -269,16 +269,15 @@ func readBody(resp *http.Response) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// place is where a stream can be taken up again.
+// place is the position at which a stream can be resumed.
 type place struct {
-	last string        // the id of the last event
-	wait time.Duration // that the server asks for
+	last string        // the ID of the last event
+	wait time.Duration // the delay that the server requested
 }
 
-// follow reads a stream until the answer is there. A stream that ends before is taken up
-// again where it ended when its events have ids (MCP specification, basic/transports,
-// resumability and redelivery; 2026-07-28 has no such thing). What follows the answer is
-// read without the caller, so that the connection can be used again.
+// follow reads a stream until the JSON-RPC response arrives. A stream that ends earlier is resumed if its
+// events have IDs (MCP specification, basic/transports, resumability and redelivery; not in 2026-07-28).
+// Data after the response is read in the background, so that the connection can be reused.
 func (l *httpLink) follow(ctx context.Context, t *trip, resp *http.Response, keep func() bool, x *exchange) (*wire.Message, error) {
 	var at place
 	for idle := 0; ; {
@@ -319,14 +318,14 @@ func (l *httpLink) follow(ctx context.Context, t *trip, resp *http.Response, kee
 	}
 }
 
-// discard reads what follows an answer, for a while.
+// discard reads the data after a JSON-RPC response for a limited time.
 func (l *httpLink) discard(e *events) {
 	b := e.Closer.(*body)
 	l.mu.Lock()
 	l.late[b] = time.Now()
 	l.mu.Unlock()
 	l.s.aside(func() {
-		_, _ = io.Copy(io.Discard, b) // the answer has come, so an error does not matter
+		_, _ = io.Copy(io.Discard, b) // the response has arrived, so an error does not matter
 		e.Close()
 		l.mu.Lock()
 		delete(l.late, b)
@@ -334,8 +333,8 @@ func (l *httpLink) discard(e *events) {
 	})
 }
 
-// endLate ends responses that go on long after their answer. It is asked at each
-// request, which costs less than a timer for each.
+// endLate ends HTTP responses that continue long after the JSON-RPC response. It is called at each request,
+// which costs less than a timer per response.
 func (l *httpLink) endLate() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -347,10 +346,10 @@ func (l *httpLink) endLate() {
 	}
 }
 
-// errEnded says that a stream ended without the answer.
+// errEnded means that a stream ended before the JSON-RPC response.
 var errEnded = errors.New("the response ended without a result")
 
-// read reads the events of a stream up to the answer to x; for ever when x is nil.
+// read reads the events of a stream up to the response to x, or without end if x is nil.
 func (l *httpLink) read(e *events, x *exchange, at *place, tell func(context.Context, []byte) error) (*wire.Message, error) {
 	for {
 		ev, err := e.event()
@@ -390,7 +389,7 @@ func (l *httpLink) read(e *events, x *exchange, at *place, tell func(context.Con
 	}
 }
 
-// resume takes a stream up again after an event.
+// resume resumes a stream after an event.
 func (l *httpLink) resume(ctx context.Context, t *trip, last string) (*http.Response, func() bool, error) {
 	resp, keep, err := l.do(ctx, t, http.MethodGet, l.to, nil, func(h http.Header) {
 		if last != "" {
@@ -440,14 +439,14 @@ func (l *httpLink) bye() {
 	}
 }
 
-// opened listens for what the server says unasked: in the stream of a GET, or of subscriptions/listen.
+// opened listens for messages outside of requests, in the stream of a GET or of subscriptions/listen.
 func (l *httpLink) opened() {
 	if !l.s.modern() {
 		there := make(chan struct{})
 		l.streams.Go(func() { l.openStream(sync.OnceFunc(func() { close(there) })) })
 		t := time.NewTimer(listenTimeout)
 		defer t.Stop()
-		select { // some servers send the headers with the first message, so not for ever
+		select { // limited, because some servers send the headers only with the first message
 		case <-there:
 		case <-t.C:
 		}
@@ -456,7 +455,7 @@ func (l *httpLink) opened() {
 	l.streams.Go(func() { l.s.follow(l.ctx) })
 }
 
-// openStream reads the stream of a GET, and takes it up again. A server need not offer one.
+// openStream reads the stream of a GET and resumes it. A server need not offer such a stream.
 func (l *httpLink) openStream(there func()) {
 	defer there()
 	var at place
@@ -468,15 +467,15 @@ func (l *httpLink) openStream(there func()) {
 			e := newEvents(resp.Body, l.max)
 			_, err = l.read(e, nil, &at, l.tell)
 			e.Close()
-		} else if resp != nil || idle == 0 { // the server has none
+		} else if resp != nil || idle == 0 { // the server offers no stream
 			return
 		} else {
-			err = fmt.Errorf("%w: %w", errEnded, err) // it may be back soon
+			err = fmt.Errorf("%w: %w", errEnded, err) // it may be available again soon
 		}
 		if l.ctx.Err() != nil {
 			return
 		}
-		if why := l.s.reason(); why != nil { // it broke the rules
+		if why := l.s.reason(); why != nil { // the server violated the protocol
 			l.s.lose(why)
 			return
 		}
@@ -496,11 +495,11 @@ func (l *httpLink) openStream(there func()) {
 // listenTimeout is how long the start of a session waits for the stream of a GET.
 const listenTimeout = 500 * time.Millisecond
 
-// shortListen is how long a stream of changes lives at least. What ends sooner was
-// never meant to stay, and opening it again would go on for ever.
+// shortListen is the minimum lifetime of a stream of changes. A stream that ends sooner was not meant to
+// stay open, and reopening it would never end.
 const shortListen = 5 * time.Second
 
-// neverSent reports whether a request failed before any of it was sent.
+// neverSent reports whether a request failed before any part of it was sent.
 func neverSent(err error) bool {
 	var op *net.OpError
 	var private *netaddr.PrivateError
@@ -539,15 +538,15 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// errTooLarge ends a response beyond the bound, which whoever called may know.
+// errTooLarge ends a response beyond the size limit. The caller may see this error.
 var errTooLarge = errors.New("the response is larger than allowed")
 
-// body bounds a response and tells of its end.
+// body limits the size of a response and reports its end.
 type body struct {
 	io.ReadCloser
-	left   int64 // 0: no bound
+	left   int64 // 0 for no limit
 	keep   func(n int) error
-	finish func() // nil for none
+	finish func() // may be nil
 	once   sync.Once
 }
 
