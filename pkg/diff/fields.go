@@ -18,26 +18,27 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// Field is one value that differs. Old is absent if there was no value, and New if there
-// is no value now. A file that the manifest names is a field /files/PATH whose values are
-// its digests.
+// Field is one value that differs. Old is absent if there was no value before, and New if there is no
+// value after the change. A file that the manifest names is a field /files/PATH whose values are its
+// digests.
 type Field struct {
 	Path string          `json:"path"`
 	Old  json.RawMessage `json:"old,omitempty"`
 	New  json.RawMessage `json:"new,omitempty"`
-	// Cut reports that a value is too long to be shown in full.
+	// Cut reports that a value was too long and is not shown in full.
 	Cut bool `json:"cut,omitempty"`
 }
 
 const (
-	// maxFields bounds the fields of one change; the last one says how many more there are.
+	// maxFields is the maximum number of fields of one change; the last field says how many are left
+	// out.
 	maxFields = 200
-	// maxValue is the length of the longest value that is shown in full.
+	// maxValue is the maximum length of a value that is shown in full.
 	maxValue = 400
 )
 
-// fieldsOf returns what differs, by path. For a new or deleted object it returns each field
-// of spec.
+// fieldsOf returns the differing fields, sorted by path. For a new or deleted object it returns each
+// field of spec.
 func fieldsOf(p Pair) ([]Field, error) {
 	if same, err := sameText(p); same || err != nil {
 		return nil, err
@@ -80,8 +81,8 @@ func fieldsOf(p Pair) ([]Field, error) {
 	return w.fields, nil
 }
 
-// sameText reports whether both objects exist and have the same text, as most pairs do: such objects
-// need no further comparison.
+// sameText reports whether both objects exist and have the same text. Most pairs do, and need no further
+// comparison.
 func sameText(p Pair) (bool, error) {
 	if p.Before == nil || p.After == nil || len(p.Before.Head().Files) > 0 || len(p.After.Head().Files) > 0 {
 		return false, nil
@@ -96,13 +97,13 @@ func sameText(p Pair) (bool, error) {
 	return bytes.Equal(texts[0], texts[1]), nil
 }
 
-// absent stands for a value that is not there.
+// absent stands for a missing value.
 type absent struct{}
 
 func isAbsent(v any) bool { _, none := v.(absent); return none }
 
-// meaningOf returns the parts of an object whose difference is a change: neither its place in a file nor
-// the order of its keys.
+// meaningOf returns the parts of an object that count as a change if they differ: all but its place in a
+// file and the order of its keys.
 func meaningOf(o v1.Object) (any, error) {
 	if o == nil {
 		return absent{}, nil
@@ -144,7 +145,7 @@ func decodeAll(raw []byte) (map[string]any, error) {
 	return doc, dec.Decode(&doc)
 }
 
-// fieldWalk goes through two documents side by side. shown are the same with secrets masked.
+// fieldWalk compares two documents side by side. shown are the same documents with secrets masked.
 type fieldWalk struct {
 	whole  bool // one of the two is absent
 	fields []Field
@@ -185,8 +186,8 @@ func (w *fieldWalk) walk(path string, a, b, shownA, shownB any) {
 	w.fields = append(w.fields, f)
 }
 
-// opens reports whether a block that only one side has is shown field by field. Schemas and
-// values are shown in one piece, and so are the fields of a new or deleted object.
+// opens reports whether a block that only one side has is shown field by field. Schemas and values are
+// shown in one piece, and so are the fields of a new or deleted object.
 func (w *fieldWalk) opens(path string) bool {
 	if w.whole {
 		return strings.Count(path, "/") < 2
@@ -213,7 +214,7 @@ func item(list []any, i int) any {
 	return absent{}
 }
 
-// plainList reports whether a list holds no objects and no lists.
+// plainList reports whether a list contains no objects and no lists.
 func plainList(list []any) bool {
 	return !slices.ContainsFunc(list, func(v any) bool {
 		switch v.(type) {

@@ -11,14 +11,15 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// rule is the meaning of a change of some fields or below them. Code judges the fields of a rule without a class.
+// rule is the meaning of a change of some fields, or of values below them. A rule without a class leaves its
+// fields to code.
 type rule struct {
 	class  Class
 	reason string
 	fields []string
 }
 
-// shared are the rules of all kinds. The rule with the longest matching field applies.
+// shared are the rules that apply to all kinds. The rule with the longest matching field applies.
 var shared = []rule{
 	{Neutral, "annotations mean nothing to a call", []string{"/metadata/annotations"}},
 	{Neutral, "selectors and policies match labels", []string{"/metadata/labels"}},
@@ -62,8 +63,8 @@ func (j *judgement) judge(ctx context.Context) {
 	}
 }
 
-// appears adds the reason for a new or deleted object, and reports whether the object is neither. The witness of
-// a deleted object is a call that worked.
+// appears adds the reason for a new or deleted object, and reports whether the object exists on both sides. The
+// witness of a deleted object is a call that worked.
 func (j *judgement) appears(created, gone string, witness func() any) (changed bool) {
 	switch {
 	case j.pair.Before == nil:
@@ -76,14 +77,14 @@ func (j *judgement) appears(created, gone string, witness func() any) (changed b
 	return false
 }
 
-// moved sets the pointer of the reasons from the n-th on.
+// moved sets the pointer of all reasons from index n on.
 func (j *judgement) moved(n int, pointer string) {
 	for i := n; i < len(j.reasons); i++ {
 		j.reasons[i].Pointer, j.reasons[i].Source = pointer, j.head.Field(pointer)
 	}
 }
 
-// byRules adds the reasons of the rules that changed fields fall under, each once.
+// byRules adds the reason of each rule that matches changed fields, each once.
 func (j *judgement) byRules(rules []rule) {
 	done := map[string]bool{}
 	for _, f := range j.fields {
@@ -180,7 +181,7 @@ func verb(decision string) string {
 	return "let through"
 }
 
-// inWords describes the call.
+// inWords describes a call in words.
 func inWords(c *policy.Case) string {
 	text := ": " + c.Tool
 	if c.Principal != "" {

@@ -20,7 +20,7 @@ const (
 	Created Action = "create"
 	Changed Action = "change"
 	Deleted Action = "delete"
-	Drifted Action = "drift" // an override is served in place of its text, and an apply keeps the override
+	Drifted Action = "drift" // an override replaces its text, and an apply keeps the override
 )
 
 // Pair is an object before and after a change; one of the two may be nil.
@@ -30,9 +30,10 @@ type Pair struct {
 	TakenFrom string
 }
 
-// Report is all that changes.
+// Report lists all changes.
 type Report struct {
-	// Changes are in the order of [v1.Kinds], then of namespace, then of name. Drifted objects follow.
+	// Changes are sorted by the order of [v1.Kinds], then by namespace and name. Drifted objects
+	// follow.
 	Changes []Change `json:"changes"`
 	Summary Summary  `json:"summary"`
 }
@@ -43,26 +44,27 @@ type Summary struct {
 	Change    int `json:"change"`
 	Delete    int `json:"delete"`
 	Unchanged int `json:"unchanged"`
-	// Overridden counts the objects with an override that is served in place of the manifest. The
-	// other counters include them too.
+	// Overridden counts the objects whose override is served in place of the manifest. The other
+	// counters include these objects.
 	Overridden int `json:"overridden,omitempty"`
-	// Class is the worst of all; empty when nothing changes.
+	// Class is the worst class of all changes; empty if nothing changes.
 	Class Class `json:"class,omitempty"`
 	// Classes counts the changes of each class.
 	Classes map[Class]int `json:"classes"`
 }
 
-// Change is what happens to one object.
+// Change is the change of one object.
 type Change struct {
 	Action    Action `json:"action"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Class is the worst of the reasons.
+	// Class is the worst class of the reasons.
 	Class Class `json:"class"`
 	// Source is the place of the manifest, or its last place if it is deleted.
 	Source v1.Source `json:"source,omitzero"`
-	// Fields are what differs, by path. Values are bounded, and secrets masked.
+	// Fields are the differing fields, sorted by path. Values have a bounded length, and secrets are
+	// masked.
 	Fields []Field `json:"fields"`
 	// Reasons say what the change means, the worst first.
 	Reasons []Reason `json:"reasons"`
@@ -75,8 +77,8 @@ type Change struct {
 // Key returns the identity of the object.
 func (c *Change) Key() v1.Key { return v1.Key{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name} }
 
-// Reason is what a part of a change means. The witness is a document of arguments or
-// results, or for a policy a [policy.Case].
+// Reason is the meaning of a part of a change. The witness is a document of arguments or results, or
+// for a policy a [policy.Case].
 type Reason struct {
 	SchemaChange
 	// Source is the place of the changed field; zero if unknown.
@@ -151,8 +153,8 @@ func (r *Report) add(c Change) {
 	}
 }
 
-// Override adds an object with an override and the reasons for it. served is the description that
-// replaces that of a tool.
+// Override adds an object with an override, and its reasons. served is the description that replaces
+// that of a tool.
 func (r *Report) Override(o v1.Object, served string, why ...string) {
 	h := o.Head()
 	key := h.Key()
@@ -188,8 +190,8 @@ func (r *Report) Locate(objects []v1.Object) {
 	}
 }
 
-// Fails reports whether a change is of a class or worse. A tighter change counts as breaking
-// if a call shows it.
+// Fails reports whether a change has the class or a worse one. A tighter change counts as breaking if
+// a call shows it.
 func (r *Report) Fails(class Class) bool {
 	return slices.ContainsFunc(r.Changes, func(c Change) bool {
 		return slices.ContainsFunc(c.Reasons, func(why Reason) bool {
@@ -198,7 +200,7 @@ func (r *Report) Fails(class Class) bool {
 	})
 }
 
-// compareKeys orders objects as lists do.
+// compareKeys compares object keys in the order of lists.
 func compareKeys(a, b v1.Key) int {
 	kinds := v1.Kinds()
 	return cmp.Or(
@@ -206,7 +208,7 @@ func compareKeys(a, b v1.Key) int {
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// world is the set of objects around a change.
+// world holds the objects around a change.
 type world struct {
 	tools    *policy.Tools
 	older    *policy.Tools               // without new tools
@@ -245,7 +247,7 @@ func newWorld(pairs []Pair, around []v1.Object) *world {
 	return w
 }
 
-// subject is a tool as policies see it.
+// subject returns a tool in the form that policies match.
 func subject(t *v1.Tool) policy.Subject {
 	s := policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels}
 	if m := t.Spec.MCP; m != nil && t.Mode() == v1.ModeMCP {
@@ -254,7 +256,7 @@ func subject(t *v1.Tool) policy.Subject {
 	return s
 }
 
-// pair returns nil when nothing changes.
+// pair returns the change of a pair, or nil if nothing changes.
 func (c *Checker) pair(ctx context.Context, p Pair, w *world) (*Change, error) {
 	fields, err := fieldsOf(p)
 	if err != nil || p.Before != nil && p.After != nil && len(fields) == 0 && p.TakenFrom == "" {
@@ -286,7 +288,7 @@ type judgement struct {
 	world     *world
 	pair      Pair
 	fields    []Field
-	head      *v1.Header // of the current object, or of the deleted one
+	head      *v1.Header // of the current object, or of a deleted object
 	reasons   []Reason
 	abandoned []string
 }
@@ -310,7 +312,7 @@ func (j *judgement) addSchema(at string, change SchemaChange) {
 	j.reasons = append(j.reasons, Reason{change, j.head.Field(change.Pointer)})
 }
 
-// first returns the first changed field at or below a pointer; "" when there is none.
+// first returns the first changed field at or below a pointer, or "" if no such field changed.
 func (j *judgement) first(prefix string) string {
 	for _, f := range j.fields {
 		if under(f.Path, prefix) {

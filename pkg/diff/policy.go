@@ -51,7 +51,8 @@ func (j *judgement) isNew(c *policy.Case) bool {
 	return c != nil && j.world.created[v1.Key{Kind: v1.KindTool, Namespace: c.Namespace, Name: c.Tool}]
 }
 
-// ruleAt returns the changed field that a case is about: the field of its rule, or the first one.
+// ruleAt returns the changed field that explains a case: the field of its rule, or the first changed
+// field.
 func (j *judgement) ruleAt(c *policy.Case) string {
 	field, _, _ := strings.Cut(c.Rule, "[")
 	return cmp.Or(j.first("/spec/"+field), j.first("/spec"))

@@ -15,7 +15,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// marks of the actions, as patches have them.
+// marks are the symbols of the actions, as in patches.
 var marks = map[Action]string{Created: "+", Changed: "~", Deleted: "-", Drifted: "!"}
 
 // name is the name of the object in a line.
@@ -27,7 +27,7 @@ func (c *Change) name() string {
 	return name
 }
 
-// String counts what changes, for a heading.
+// String returns the counts of changes as a heading.
 func (s *Summary) String() string {
 	text := fmt.Sprintf("%d to create, %d to change, %d to delete, %d unchanged", s.Create, s.Change, s.Delete, s.Unchanged)
 	if s.Overridden > 0 {
@@ -78,7 +78,7 @@ func (f *Field) values(action Action) string {
 		}
 		var text string
 		if f.Cut && json.Unmarshal(raw, &text) == nil && strings.HasPrefix(text, "{") {
-			raw = json.RawMessage(text) // the start of an object that was cut and therefore encoded as a string
+			raw = json.RawMessage(text) // the start of an object, which was cut and therefore encoded as a string
 		}
 		return shown(raw)
 	}
@@ -93,7 +93,7 @@ func (f *Field) values(action Action) string {
 	return value(f.Old) + " -> " + value(f.New)
 }
 
-// WriteMarkdown writes the report as the comment of a pull request.
+// WriteMarkdown writes the report as a pull request comment.
 func (r *Report) WriteMarkdown(out io.Writer) error {
 	w := bufio.NewWriter(out)
 	if len(r.Changes) == 0 {
@@ -132,7 +132,7 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 	return w.Flush()
 }
 
-// code writes a text as code, which may stand in a table.
+// code formats a text as code that may appear in a table.
 func code(text string) string {
 	text = cmp.Or(strings.ReplaceAll(oneLine(text), "|", `\|`), " ")
 	ticks := "`"
@@ -234,7 +234,7 @@ func annotate(w io.Writer, level string, at v1.Source, root, title, text string)
 	fmt.Fprintf(w, "::%s %s::%s\n", level, strings.Join(props, ","), message.Replace(oneLine(text)))
 }
 
-// The escapes of workflow commands.
+// Replacers for the escapes of workflow commands.
 var (
 	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -2,8 +2,8 @@ package diff
 
 import "toolctl.dev/toolctl/internal/sarif"
 
-// meanings are the classes from the mildest to the worst: their meaning for those who rely on the
-// old side, and their severity in code scanning services.
+// meanings lists the classes from mildest to worst, with their meaning for those who rely on the
+// old side and their severity in code scanning services.
 var meanings = []struct {
 	class   Class
 	summary string
@@ -18,9 +18,9 @@ var meanings = []struct {
 	{Breaking, "The witness worked before and no longer does.", sarif.Error},
 }
 
-// SARIF returns the report in the Static Analysis Results Interchange Format 2.1.0, to be
-// encoded as JSON: a rule for each class, and a result for each reason of a change. version
-// is the version of the program, or "".
+// SARIF returns the report in the Static Analysis Results Interchange Format 2.1.0, to be encoded
+// as JSON, with a rule for each class and a result for each reason of a change. version is the
+// version of the program, or "".
 func (r *Report) SARIF(version string) any {
 	const page = "https://toolctl.dev/docs/diff"
 	d := sarif.Driver{Name: "toolctl diff", Version: version, URI: page}

@@ -15,7 +15,7 @@ import (
 // Class is what a change means for those who rely on the old side.
 type Class string
 
-// The classes, the harmless ones first.
+// The classes, the mildest first.
 const (
 	// Neutral: only titles, descriptions, examples and other annotations changed.
 	Neutral Class = "neutral"
@@ -81,7 +81,7 @@ func (c *Checker) Schemas(before, after json.RawMessage, as Direction, draft val
 	return c.schemas(before, after, as, draft, true)
 }
 
-// schemas is Schemas for callers whose arguments are coerced, or not.
+// schemas is Schemas; coerces tells whether the arguments of callers are coerced.
 func (c *Checker) schemas(before, after json.RawMessage, as Direction, draft validate.Draft, coerces bool) (SchemaChange, error) {
 	var sides [2]*side
 	for i, raw := range []json.RawMessage{before, after} {
@@ -108,7 +108,7 @@ func (c *Checker) schemas(before, after json.RawMessage, as Direction, draft val
 	return change, nil
 }
 
-// compare searches for a document that one side gives and the other does not accept.
+// compare searches for a document that gives accepts and takes does not.
 func (c *Checker) compare(gives, takes *side) SchemaChange {
 	query := solve.Query{Fit: gives.read(), Break: takes.read(), Format: c.formats.has, Declared: true}
 	declared, answer := solve.Find(query)
@@ -129,8 +129,8 @@ func (c *Checker) compare(gives, takes *side) SchemaChange {
 	return SchemaChange{Class: Unknown}
 }
 
-// confirmed reports whether the engines agree that a document fits one side and not the other.
-// The engine of the original schema decides, because the other one is laxer on formats.
+// confirmed reports whether the engines agree that a document fits gives and not takes. The engine
+// of the original schema decides, because the other engine is laxer on formats.
 func confirmed(doc any, gives, takes *side) bool {
 	valid := func(s *validate.Schema) bool {
 		violations, err := s.Validate(doc)

@@ -13,12 +13,12 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// side is one of the two schemas.
+// side is one of the two compared schemas.
 type side struct {
 	raw     any
 	draft   schema.Draft
-	engines []*validate.Schema // the schema itself, and in another draft for the other engine
-	formats bool               // it has a format; the engines disagree about some
+	engines []*validate.Schema // the schema itself, and its translation for the other engine
+	formats bool               // the schema has a format; the engines disagree about some formats
 }
 
 func (c *Checker) side(raw json.RawMessage, draft validate.Draft) (*side, error) {
@@ -47,11 +47,11 @@ func (c *Checker) side(raw json.RawMessage, draft validate.Draft) (*side, error)
 	return s, nil
 }
 
-// read returns the schema for the solver, for one search.
+// read returns the schema in the solver's form, for a single search.
 func (s *side) read() *solve.Schema { return solve.Read(s.raw, s.draft) }
 
-// translated converts a schema to a draft of the other engine; nil if there is no
-// equivalent.
+// translated converts a schema to a draft of the other engine. It returns nil if no equivalent
+// exists.
 func translated(doc any, from schema.Draft) (any, schema.Draft) {
 	t := translator{old: from > schema.Draft7}
 	out := t.schema(doc)
@@ -68,7 +68,7 @@ func translated(doc any, from schema.Draft) (any, schema.Draft) {
 }
 
 type translator struct {
-	old  bool // to draft-07
+	old  bool // converts to draft-07
 	lost bool
 }
 
@@ -88,7 +88,7 @@ func (t *translator) schema(doc any) any {
 	}
 	ref, _ := schema.Reference(m)
 	if strings.Contains(ref, "tems") || strings.Contains(ref, "depend") || m["exclusiveMinimum"] == true || m["exclusiveMaximum"] == true {
-		t.lost = true // the other draft has another place or form for it
+		t.lost = true // the other draft has a different place or form for it
 	}
 	out := schema.Replaced(m, "", 0, func(s schema.Subschema) any { return t.schema(s.Schema) })
 	if t.old {
@@ -180,7 +180,7 @@ func newer(m map[string]any) {
 	}
 }
 
-// formats asks the schema engine which texts have a format.
+// formats decides with the schema engine whether a text has a format.
 type formats struct {
 	cache   *validate.Cache
 	mu      sync.Mutex
@@ -260,7 +260,7 @@ func pointerOf(changed []string, v v1.Violation) string {
 	return nearest(changed, v.Path)
 }
 
-// nearest returns the change whose place in the schema is nearest to a place in a document.
+// nearest returns the change in the schema that is nearest to a path in a document.
 func nearest(changed []string, path string) string {
 	best, score := changed[0], -1
 	var want []string

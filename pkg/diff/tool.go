@@ -68,7 +68,7 @@ func (j *judgement) tool(ctx context.Context, before, after *v1.Tool) {
 	}
 }
 
-// arguments compares the accepted arguments. Without enforcement, all arguments are accepted.
+// arguments compares the sets of accepted arguments. Without enforcement, all arguments are accepted.
 func (j *judgement) arguments(before, after *v1.Tool) {
 	schema := j.first("/spec/input_schema") != ""
 	if !schema && j.first("/spec/validation") == "" {
@@ -103,7 +103,7 @@ func (j *judgement) arguments(before, after *v1.Tool) {
 	}
 }
 
-// coercedOnly returns arguments that only coercion made fit the old tool, and that do not fit the new one.
+// coercedOnly returns arguments that fit the old tool only after coercion and do not fit the new tool.
 func (j *judgement) coercedOnly(before, after *v1.Tool) any {
 	from, _ := j.sample(before.Spec.InputSchema, before.FromPromptKit()).(json.RawMessage)
 	base, err := validate.Decode(from)
@@ -136,7 +136,7 @@ func (j *judgement) coercedOnly(before, after *v1.Tool) any {
 	return nil
 }
 
-// results compares the possible results. Without enforcement, all results are possible.
+// results compares the sets of possible results. Without enforcement, all results are possible.
 func (j *judgement) results(before, after *v1.Tool) {
 	mode := func(t *v1.Tool) string { return t.Spec.Validation.ResultMode() }
 	if j.first("/spec/output_schema") == "" && mode(before) == mode(after) {
@@ -160,8 +160,8 @@ func (j *judgement) results(before, after *v1.Tool) {
 	}
 }
 
-// hints judges the effect of hints: clients ask less often before calls that change nothing, and
-// toolctl retries calls that may be repeated.
+// hints judges the effect of hints: clients request fewer confirmations for read-only calls, and toolctl
+// retries idempotent calls.
 func (j *judgement) hints(at string, before, after *v1.Hints) {
 	if p := j.first(at); p == "" {
 		return
@@ -213,7 +213,7 @@ func effectsOf(h *v1.Hints) effects {
 	return effects{ro, is(h.Destructive, !ro), is(h.OpenWorld, true), h.Retryable()}
 }
 
-// consent judges whether a person is asked.
+// consent judges changes to the approval that a call requires.
 func (j *judgement) consent(before, after *v1.Tool) {
 	p := j.first("/spec/client/consent/required")
 	b, a := before.AsksConsent(), after.AsksConsent()
@@ -227,7 +227,7 @@ func (j *judgement) consent(before, after *v1.Tool) {
 	}
 }
 
-// masks reports what results no longer mask, and what they mask now.
+// masks reports the fields of results that are no longer masked, and those that are masked now.
 func (j *judgement) masks(at string, before, after []string) {
 	p := j.first(at)
 	if p == "" {
@@ -250,7 +250,7 @@ func missing(a, b []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) }), ", ")
 }
 
-// allows judges a switch that permits something.
+// allows judges a change of a switch that permits something.
 func (j *judgement) allows(at string, before, after bool, what string) {
 	switch p := j.first(at); {
 	case !before && after:

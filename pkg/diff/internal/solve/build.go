@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Bounds of a value that is built.
+// Bounds of a generated value.
 const (
 	maxItems   = 300
 	maxText    = 5000
 	maxSomes   = 64
-	maxPattern = 6 // patterns of names that are told apart
+	maxPattern = 6 // maximum number of name patterns in a case analysis
 )
 
-// choose makes a clause of one thing that has to be somewhere in the value, by the
-// places where it can be. It reports whether there was one.
+// choose takes one requirement that must hold somewhere in the value, and adds a clause with an
+// alternative for each possible place. It reports whether there was such a requirement.
 func (s *solver) choose(st *state) bool {
 	switch {
 	case st.kind == kindArray && len(st.some) > 0:
@@ -62,8 +62,8 @@ func (s *solver) choose(st *state) bool {
 	return false
 }
 
-// places are the names under which a property can be: those that are known, and one new
-// one for each way in which patterns tell names apart.
+// places returns an alternative for each name that a property can have: each known name, and one
+// new name for each combination of matching patterns.
 func (s *solver) places(st *state, want someProp) clause {
 	names := map[string]bool{}
 	for name := range st.required {
@@ -105,7 +105,7 @@ func (s *solver) places(st *state, want someProp) clause {
 	}
 	known := oneOf(slices.Sorted(maps.Keys(names)))
 	if len(patterns) > maxPattern || known == nil {
-		return append(c, alternative{}) // somewhere
+		return append(c, alternative{}) // the name is not restricted
 	}
 	for signs := range 1 << len(patterns) {
 		t := text{max: -1, in: slices.Clip(want.in), out: append(slices.Clip(want.out), known)}
@@ -126,7 +126,7 @@ func (s *solver) places(st *state, want someProp) clause {
 	return c
 }
 
-// name looks for a new name that the rules of names allow.
+// name finds a new name that the rules for names allow.
 func (s *solver) name(st *state, t text, breaking *node) (string, Answer) {
 	if len(st.names) == 0 && breaking == nil {
 		readable := t
@@ -154,7 +154,7 @@ func (s *solver) nameBreaks(name string, n *node) bool {
 	return answer != Empty
 }
 
-// build makes a value of a shape to which nothing is to be added.
+// build makes a value of a complete shape.
 func (s *solver) build(st *state) (any, Answer) {
 	switch st.kind {
 	case kindNull:
@@ -179,7 +179,7 @@ func (s *solver) text(sh *shape) (any, Answer) {
 	formats := slices.DeleteFunc(slices.Clone(sh.formats), func(f string) bool { return !known(f) })
 	for _, f := range sh.notFormats {
 		if !known(f) {
-			return nil, Empty // every text has it
+			return nil, Empty // every text has an unknown format
 		}
 	}
 	right := func(v string) bool {
@@ -219,7 +219,7 @@ func (s *solver) text(sh *shape) (any, Answer) {
 		}
 		t.out = append(slices.Clip(t.out), not)
 	}
-	if len(t.in)+len(t.out) == 0 { // any text of the length
+	if len(t.in)+len(t.out) == 0 { // only the length is restricted
 		if t.max >= 0 && t.min > t.max {
 			return nil, Empty
 		}
@@ -248,7 +248,7 @@ func (s *solver) hasFormat(name, text string) (has, known bool) {
 	return s.Format(name, text)
 }
 
-// array makes a list of the fewest items.
+// array builds an array of the minimum length.
 func (s *solver) array(sh *shape) (any, Answer) {
 	for at := range sh.items {
 		atLeast(&sh.minItems, at+1)
@@ -294,9 +294,9 @@ func (s *solver) array(sh *shape) (any, Answer) {
 	return list, result
 }
 
-// unique makes the items of a list differ.
+// unique makes the items of an array distinct.
 func (s *solver) unique(list []any, rules [][]rule) Answer {
-	alike := true // the items have the same rules, so that any order will do
+	alike := true // all items have the same rules, so their order does not matter
 	first, _ := s.key(rules0(rules))
 	had := map[string]bool{}
 	for at := range list {
@@ -333,7 +333,7 @@ func textOf(v any) string {
 	return string(text)
 }
 
-// object makes an object of the required properties alone.
+// object builds an object with the required properties only.
 func (s *solver) object(sh *shape) (any, Answer) {
 	if sh.maxProps >= 0 && len(sh.required) > sh.maxProps {
 		return nil, Empty
@@ -367,7 +367,7 @@ func (s *solver) object(sh *shape) (any, Answer) {
 	return object, result
 }
 
-// rulesOf returns what holds for the property of a name, and whether a schema declares it.
+// rulesOf returns the rules for the property of a name, and whether a schema declares the property.
 func (sh *shape) rulesOf(name string, by *Schema) (rules []rule, declared bool) {
 	rules = slices.Clone(sh.props[name])
 	for _, m := range sh.members {
@@ -398,11 +398,11 @@ func (sh *shape) rulesOf(name string, by *Schema) (rules []rule, declared bool) 
 	return rules, declared
 }
 
-// declares reports whether a schema names properties; one that names none is a map, all
-// of whose names are data.
+// declares reports whether a schema names properties. A schema that names no properties is a map,
+// in which every name is data.
 func (sh *shape) declares(by *Schema) bool {
 	return slices.ContainsFunc(sh.members, func(m *node) bool { return m.schema == by && len(m.properties)+len(m.patterns) > 0 })
 }
 
-// says reports whether a schema says anything of a value.
+// says reports whether a schema has any keyword besides annotations.
 func (n *node) says() bool { return n.raw != nil && len(Plain(n.raw).(map[string]any)) > 0 }

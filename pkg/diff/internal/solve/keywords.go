@@ -22,27 +22,28 @@ func each(ns []*node, of func(*node) rule) []rule {
 	return all
 }
 
-// all is the alternative that all rules hold, and change that the shape becomes narrower.
+// all returns the alternative that all rules hold; change, the alternative that narrows the shape.
 func all(rules ...rule) alternative { return alternative{rules: rules} }
 
 func change(f func(*shape)) alternative {
 	return alternative{change: func(s *shape) bool { f(s); return true }}
 }
 
-// unsure is an alternative of which nothing is known, so that it rules out no value.
+// unsure is an alternative without rules or change. It rules out no value, because nothing is known about
+// it.
 var unsure alternative
 
-// test adds what a keyword asks of some kinds.
+// test adds the requirement of a keyword for values of some kinds.
 func (n *node) test(k kind, keep alternative, fails ...alternative) {
 	n.tests = append(n.tests, test{k, clause{keep}, fails})
 }
 
-// read turns each keyword into what keeps it and what breaks it.
+// read converts each keyword to the alternatives that keep it and those that break it.
 func (r reader) read() {
 	if _, ok := schema.Reference(r.raw); ok {
 		r.reference()
 		if r.schema.draft <= schema.Draft7 {
-			return // the other keywords mean nothing (draft-07 core, section 8.3)
+			return // siblings of a reference are ignored (draft-07 core, section 8.3)
 		}
 	}
 	for _, key := range []string{schema.DynamicRef, schema.RecursiveRef} {
@@ -105,7 +106,7 @@ func (r reader) applicators() {
 		}
 		r.tests, r.perhaps = append(r.tests, t), append(r.perhaps, anyOf...)
 	}
-	const most = 500 // of which each two are compared
+	const most = 500 // the maximum length, because each pair is compared
 	oneOf := r.subs("oneOf")
 	r.perhaps = append(r.perhaps, oneOf...)
 	if len(oneOf) > most {
@@ -169,13 +170,13 @@ func (r reader) numbers() {
 	}
 }
 
-// step asks for the multiples of a number.
+// step adds the requirement of a multiple of a number.
 func (n *node) step(step *big.Rat) {
 	n.test(kindNumber, change(func(s *shape) { s.steps = append(slices.Clip(s.steps), step) }),
 		change(func(s *shape) { s.notSteps = append(slices.Clip(s.notSteps), step) }))
 }
 
-// counts reads the least and the most of something that the shape counts.
+// counts reads the bounds of a count, such as the length or the number of items.
 func (r reader) counts(k kind, minimum, maximum string, of func(*shape) (least, most *int)) {
 	atLeast := func(n int) alternative {
 		return change(func(s *shape) { least, _ := of(s); *least = max(*least, n) })
@@ -228,7 +229,7 @@ func (r reader) arrays() {
 	}
 }
 
-// layer adds what prefix and items ask.
+// layer adds the requirements of prefix and items.
 func (n *node) layer() {
 	if len(n.prefix) == 0 && n.items == nil {
 		return
@@ -262,7 +263,7 @@ func (r reader) contains(contains *node) {
 		none.layer()
 		r.test(kindArray, there(1), all(fit(none)))
 	case least > 1:
-		r.test(kindArray, there(least), unsure) // too few of them is not expressed
+		r.test(kindArray, there(least), unsure) // "fewer than least" cannot be expressed
 	}
 	if most >= 0 {
 		r.test(kindArray, unsure, there(most+1))
@@ -308,7 +309,7 @@ func (n *node) require(name string) {
 	n.test(kindObject, change(func(s *shape) { s.require(name) }), change(func(s *shape) { s.prop(name, absent) }))
 }
 
-// members adds what properties, patterns and additional ask.
+// members adds the requirements of properties, patterns and additional.
 func (n *node) members() {
 	if len(n.properties) == 0 && len(n.patterns) == 0 && n.additional == nil {
 		return
@@ -333,7 +334,8 @@ func someProperty(p someProp) alternative {
 	return change(func(s *shape) { s.somes = append(slices.Clip(s.somes), p) })
 }
 
-// spare adds what unevaluatedProperties asks. What the other keywords evaluate is known when all is read.
+// spare adds the requirement of unevaluatedProperties. The properties that other keywords evaluate are
+// known only after all keywords have been read.
 func (r reader) spare() {
 	n := r.node
 	keep := change(func(s *shape) {
@@ -350,7 +352,8 @@ func (r reader) spare() {
 	}})
 }
 
-// dependent adds what a property that is there asks: other properties, and schemas for the object.
+// dependent adds the requirements that hold if a property exists: other properties, and schemas for the
+// object.
 func (n *node) dependent(name string, wants []string, schemas ...*node) {
 	there := change(func(s *shape) {
 		s.require(name)
@@ -371,15 +374,16 @@ func (n *node) dependent(name string, wants []string, schemas ...*node) {
 	n.tests = append(n.tests, t)
 }
 
-// seen is what the keywords beside unevaluatedProperties may, or surely, evaluate.
+// seen is the set of properties that the keywords beside unevaluatedProperties evaluate, possibly or
+// certainly.
 type seen struct {
 	all      bool
 	names    map[string]bool
 	patterns []*language
 }
 
-// evaluated returns what the keywords in place evaluate: with maybe those of every
-// branch, else those that always hold.
+// evaluated returns the properties that the in-place keywords evaluate: in any branch if maybe is set,
+// else in all cases.
 func evaluated(n *node, maybe bool) seen {
 	all := seen{names: map[string]bool{}}
 	had := map[*node]bool{}

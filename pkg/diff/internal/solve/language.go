@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// language is the strings in which a pattern matches somewhere, as an automaton that
-// is made as far as it is walked.
+// language is the set of strings that contain a match of a pattern, as an automaton that is built
+// lazily.
 type language struct {
 	prog   *syntax.Prog
 	match  *regexp.Regexp
@@ -18,20 +18,20 @@ type language struct {
 	states []langState
 }
 
-// langState is what is known after a prefix of a string.
+// langState is the state of the automaton after a prefix of a string.
 type langState struct {
-	at      []uint32 // instructions before the empty-width ones are followed
+	at      []uint32 // instructions, before empty-width instructions are followed
 	before  rune     // the last rune; -1 at the start
-	matched bool     // whatever follows
+	matched bool     // a match was found; any suffix is accepted
 	next    map[rune]int
-	ends    int8 // whether the string may end here: 0 not known, 1 yes, -1 no
+	ends    int8 // whether the string may end here: 0 unknown, 1 yes, -1 no
 }
 
-// maxProgram bounds the size of a pattern.
+// maxProgram is the maximum size of a compiled pattern, in instructions.
 const maxProgram = 2000
 
-// newLanguage returns nil for a pattern that Go's regexp cannot read, such as one with
-// lookaround, or that is too large.
+// newLanguage returns nil for a pattern that is too large or that Go's regexp cannot read, such as
+// one with lookaround.
 func newLanguage(text string) *language {
 	re, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -50,8 +50,8 @@ func newLanguage(text string) *language {
 	return l
 }
 
-// state returns the number of a state; what the last rune was counts only as far as
-// an empty-width assertion can tell.
+// state returns the number of a state. It reduces the last rune to a class, because only
+// empty-width assertions depend on it.
 func (l *language) state(at []uint32, before rune, matched bool) int {
 	switch {
 	case before < 0:
@@ -84,8 +84,8 @@ func (l *language) state(at []uint32, before rune, matched bool) int {
 	return id
 }
 
-// follow walks the empty-width instructions of a state before the rune r, or the end
-// when it is -1, and returns those that read a rune, and whether one matched.
+// follow walks the empty-width instructions of a state before the rune r, or before the end if r is
+// -1. It returns the instructions that read a rune, and whether a match was found.
 func (l *language) follow(s *langState, r rune) (reads []uint32, matched bool) {
 	flags := syntax.EmptyOpContext(s.before, r)
 	seen := map[uint32]bool{}
@@ -123,7 +123,7 @@ func (l *language) step(id int, r rune) int {
 	next := id
 	if !s.matched {
 		reads, matched := l.follow(&s, r)
-		at := []uint32{uint32(l.prog.Start)} // a match may begin anywhere
+		at := []uint32{uint32(l.prog.Start)} // a match may start anywhere
 		for _, pc := range reads {
 			if l.prog.Inst[pc].MatchRune(r) {
 				at = append(at, l.prog.Inst[pc].Out)
@@ -135,7 +135,7 @@ func (l *language) step(id int, r rune) int {
 	return next
 }
 
-// accepts reports whether a string that leads to a state and ends there is one of the language.
+// accepts reports whether a string that ends in a state belongs to the language.
 func (l *language) accepts(id int) bool {
 	s := &l.states[id]
 	if s.ends == 0 {
@@ -149,7 +149,7 @@ func (l *language) accepts(id int) bool {
 	return s.ends > 0
 }
 
-// runes adds the bounds of the classes of runes that the pattern tells apart.
+// runes adds the bounds of the rune classes that the pattern distinguishes.
 func (l *language) runes(bounds map[rune]bool) {
 	for i := range l.prog.Inst {
 		in := &l.prog.Inst[i]
@@ -177,18 +177,18 @@ func (l *language) runes(bounds map[rune]bool) {
 	}
 }
 
-// text is what a string must be.
+// text is the set of requirements for a string.
 type text struct {
-	min, max int // characters; max < 0 for no bound
+	min, max int // characters; no upper bound if max < 0
 	in, out  []*language
 }
 
 const (
 	maxClasses = 400
-	maxWalk    = 4_000 // states of all languages together
+	maxWalk    = 4_000 // states of all languages in total
 )
 
-// find looks for the shortest string; the answer is Unknown past the bounds.
+// find searches for the shortest string. The answer is Unknown if a bound is exceeded.
 func (t *text) find() (string, Answer) {
 	if t.max >= 0 && t.min > t.max {
 		return "", Empty
@@ -205,7 +205,7 @@ func (t *text) find() (string, Answer) {
 	}
 	steps := []step{{states: make([]int, len(langs)), from: -1}}
 	seen := map[string]bool{}
-	most := max(t.min, t.max+1) // lengths past both bounds are one
+	most := max(t.min, t.max+1) // all lengths beyond both bounds count as the same
 	for i := 0; i < len(steps); i++ {
 		if len(steps) > maxWalk {
 			return "", Unknown
@@ -250,7 +250,7 @@ func (t *text) accepts(langs []*language, states []int) bool {
 	return true
 }
 
-// fits reports whether a string is one.
+// fits reports whether a string meets the requirements.
 func (t *text) fits(s string) bool {
 	n := utf8.RuneCountInString(s)
 	if n < t.min || t.max >= 0 && n > t.max {
@@ -265,7 +265,7 @@ func (t *text) fits(s string) bool {
 	return !slices.ContainsFunc(t.out, matches)
 }
 
-// oneOf is the language of some strings; nil when they are too many.
+// oneOf returns the language that consists of some strings, or nil if there are too many strings.
 func oneOf(all []string) *language {
 	parts := make([]string, len(all))
 	for i, s := range all {

@@ -9,12 +9,12 @@ import (
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
-// constant is a schema of one value.
+// constant returns a schema that accepts one value.
 func (s *solver) constant(v any) *node {
 	return s.part("=", v, func() *node { return &node{enums: [][]any{{v}}} })
 }
 
-// literal is a schema of one list or object, by its parts.
+// literal returns a schema that accepts one array or object, built from schemas of its parts.
 func (s *solver) literal(v any) *node {
 	return s.part("/", v, func() *node {
 		n := &node{kinds: kindOfValue(v)}
@@ -42,7 +42,7 @@ func (s *solver) literal(v any) *node {
 	})
 }
 
-// part makes the schema of a value once, so that what was found of it is found again.
+// part makes the schema of a value once, so that search results for it can be reused.
 func (s *solver) part(form string, v any, make func() *node) *node {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -57,11 +57,11 @@ func (s *solver) part(form string, v any, make func() *node) *node {
 	return n
 }
 
-// annotations say nothing of which values fit.
+// annotations are the keywords that do not affect which values fit.
 var annotations = map[string]bool{"title": true, "description": true, "examples": true, "default": true, "$comment": true, "deprecated": true, "readOnly": true, "writeOnly": true}
 
-// canonical returns a text that is the same for schemas that are written alike, but for
-// annotations; "" when the meaning depends on where the schema is.
+// canonical returns a text that is equal for schemas that differ in annotations only, or "" if the
+// meaning depends on the place of the schema.
 func (n *node) canonical() string {
 	if n.raw == nil {
 		return ""

@@ -24,18 +24,18 @@ const (
 	anyKind kind = 1<<iota - 1
 )
 
-// kinds are in the order in which values are looked for, the simple ones first.
+// kinds are the kinds in search order, the simplest first.
 var kinds = []kind{kindString, kindNumber, kindBoolean, kindNull, kindArray, kindObject}
 
 var kindOf = map[string]kind{"object": kindObject, "string": kindString, "number": kindNumber, "integer": kindNumber, "boolean": kindBoolean, "null": kindNull, "array": kindArray}
 
-// Bounds of a document; beyond them the answer is Unknown.
+// Bounds of a schema. Beyond them, the answer is Unknown.
 const (
 	maxNodes = 20_000
 	maxDepth = 200
 )
 
-// Schema is a schema that was read for the solver.
+// Schema is a schema in the solver's form.
 type Schema struct {
 	root  *node
 	draft schema.Draft
@@ -47,25 +47,25 @@ type Schema struct {
 type node struct {
 	schema *Schema
 	never  bool           // the schema false
-	opaque bool           // it has a keyword that the solver does not know the meaning of
-	raw    map[string]any // the map that it was read from
+	opaque bool           // it has a keyword that the solver does not understand
+	raw    map[string]any // the source of the node
 
 	kinds kind    // 0 for all
-	enums [][]any // of each, the value must be one
-	tests []test  // what every other keyword asks
+	enums [][]any // the value must be in each of these lists
+	tests []test  // requirements of all other keywords
 
-	// The schemas of items and members, which hold together, and those that apply to the same value.
+	// The schemas of items and members, which hold together, and the schemas for the same value.
 	prefix           []*node
 	items            *node
 	properties       map[string]*node
 	patterns         []patternNode
 	additional       *node
 	unevaluated      *node
-	inPlace, perhaps []*node // always, and in one of several cases
+	inPlace, perhaps []*node // those that always apply, and those that apply in one of several cases
 }
 
-// test is what a keyword asks of values of some kinds: a value keeps it if one alternative of keep holds, and breaks
-// it if one of fails does.
+// test is the requirement of a keyword for values of some kinds. A value keeps it if one alternative of keep holds,
+// and breaks it if one alternative of fails holds.
 type test struct {
 	kinds       kind
 	keep, fails clause
@@ -81,7 +81,7 @@ type limit struct {
 	open bool
 }
 
-// Read reads a decoded schema: numbers are [json.Number]s.
+// Read reads a decoded schema, in which numbers are [json.Number]s.
 func Read(raw any, draft schema.Draft) *Schema {
 	s := &Schema{draft: draft, doc: schema.NewDocument(raw), at: map[string]*node{}}
 	s.root = s.node(raw, "", 0)
@@ -155,7 +155,7 @@ func (r reader) rat(key string) *big.Rat {
 	return v
 }
 
-// ratOf reads a number; nil for one so large that arithmetic on it would take long.
+// ratOf reads a number. It returns nil for a number so large that arithmetic would take long.
 func ratOf(text json.Number) *big.Rat {
 	if _, exp, ok := strings.Cut(strings.ToLower(string(text)), "e"); ok {
 		if e, err := strconv.Atoi(exp); err != nil || e > 400 || e < -400 {
@@ -169,7 +169,7 @@ func ratOf(text json.Number) *big.Rat {
 	return v
 }
 
-// count reads a number of things; otherwise stands for what is no such number.
+// count reads a count. It returns otherwise if the value is not a count.
 func (r reader) count(key string, otherwise int) int {
 	v := r.rat(key)
 	if v == nil || v.Sign() < 0 || !v.IsInt() || !v.Num().IsInt64() {

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// maxTries bounds how many numbers are tried.
+// maxTries is the maximum number of candidates.
 const maxTries = 4000
 
-// number looks for a number of the shape.
+// number finds a number that fits the shape.
 func (s *shape) number() (any, Answer) {
 	var answer Answer
 	var v *big.Rat
@@ -28,7 +28,7 @@ func (s *shape) number() (any, Answer) {
 	return json.Number(text), Found
 }
 
-// inside reports whether a number keeps all of the shape but its steps.
+// inside reports whether a number fits all of the shape except steps.
 func (s *shape) inside(v *big.Rat) bool {
 	if l := s.lo; l != nil && (v.Cmp(l.at) < 0 || l.open && v.Cmp(l.at) == 0) {
 		return false
@@ -40,19 +40,19 @@ func (s *shape) inside(v *big.Rat) bool {
 		!slices.ContainsFunc(s.notSteps, func(step *big.Rat) bool { return new(big.Rat).Quo(v, step).IsInt() })
 }
 
-// multiple looks among the multiples of all steps.
+// multiple searches the multiples of all steps.
 func (s *shape) multiple() (*big.Rat, Answer) {
 	step := s.steps[0]
 	for _, other := range s.steps[1:] {
 		step = lcm(step, other)
 	}
-	// Which multiples are ruled out by notSteps repeats itself.
+	// The multiples that notSteps rules out repeat with this period.
 	period := big.NewInt(1)
 	for _, not := range s.notSteps {
 		n := new(big.Rat).Quo(lcm(step, not), step).Num()
 		period = new(big.Int).Div(new(big.Int).Mul(period, n), new(big.Int).GCD(nil, nil, period, n))
 	}
-	k, up := big.NewInt(0), true // the multiple that is tried first, and where to go on
+	k, up := big.NewInt(0), true // the first candidate, and the direction of the search
 	switch {
 	case s.lo != nil && s.lo.at.Sign() > 0, s.lo != nil && s.hi != nil:
 		k = ceil(new(big.Rat).Quo(s.lo.at, step))
@@ -90,7 +90,7 @@ func (s *shape) multiple() (*big.Rat, Answer) {
 	return nil, Unknown
 }
 
-// real looks among all numbers.
+// real searches all numbers.
 func (s *shape) real() (*big.Rat, Answer) {
 	if s.lo != nil && s.hi != nil {
 		switch c := s.lo.at.Cmp(s.hi.at); {
@@ -132,7 +132,7 @@ func (s *shape) real() (*big.Rat, Answer) {
 	return nil, Unknown
 }
 
-// lcm is the smallest number that is a multiple of both.
+// lcm returns the smallest number that is a multiple of both.
 func lcm(a, b *big.Rat) *big.Rat {
 	num := new(big.Int).Mul(a.Num(), b.Denom())
 	other := new(big.Int).Mul(b.Num(), a.Denom())
@@ -147,7 +147,8 @@ func ceil(v *big.Rat) *big.Int {
 	return new(big.Int).Neg(floor(new(big.Rat).Neg(v)))
 }
 
-// decimal writes a number; false when it has no end or many digits.
+// decimal writes a number in decimal. It returns false for an infinite decimal or one with too many
+// digits.
 func decimal(v *big.Rat) (string, bool) {
 	if v.IsInt() {
 		return v.Num().String(), true

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// add makes the value fit a schema; false when it cannot.
+// add makes the value fit a schema. It returns false if no value can.
 func (s *solver) add(st *state, n *node) bool {
 	if n.never || n.kinds != 0 && n.kinds&st.kind == 0 {
 		return false
@@ -31,9 +31,9 @@ func (s *solver) add(st *state, n *node) bool {
 	return true
 }
 
-// deny makes the value break a schema: one of its keywords must not hold.
+// deny makes the value break a schema: one of its keywords must fail.
 func (s *solver) deny(st *state, n *node) bool {
-	if n.never || n.kinds != 0 && n.kinds&st.kind == 0 || n.opaque { // it may break what is not known
+	if n.never || n.kinds != 0 && n.kinds&st.kind == 0 || n.opaque { // an unknown keyword may be the one that fails
 		return true
 	}
 	var c clause
@@ -52,7 +52,7 @@ func (s *solver) deny(st *state, n *node) bool {
 	return true
 }
 
-// equal makes the value one of a list.
+// equal restricts the value to a list of values.
 func (s *solver) equal(st *state, list []any) bool {
 	var c clause
 	var texts []string
@@ -86,7 +86,7 @@ func (s *solver) equal(st *state, list []any) bool {
 	return true
 }
 
-// other is the alternative that the value is none of a list.
+// other returns the alternative that the value is not in a list.
 func (s *solver) other(st *state, list []any) alternative {
 	a := alternative{change: func(sh *shape) bool {
 		for _, v := range list {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// classes returns one rune for each class that the languages tell apart, the most
-// readable one, the readable classes first.
+// classes returns the most readable rune of each class that the languages distinguish, readable
+// classes first.
 func classes(langs []*language) []rune {
 	bounds := map[rune]bool{0: true}
 	for _, l := range langs {
@@ -34,7 +34,8 @@ func classes(langs []*language) []rune {
 	return all
 }
 
-// readable picks a rune of a range; false when it has none that a string may hold.
+// readable returns a rune from a range. It returns false if a string cannot contain any rune of the
+// range.
 func readable(start, end rune) (rune, bool) {
 	for _, r := range []rune{'x', 'a', 'A', '1', '0', '-', '_', ' ', '.'} {
 		if start <= r && r <= end {
@@ -64,7 +65,7 @@ func rank(r rune) int {
 	return 3
 }
 
-// foldOrbit returns the runes that are equal to r but for their case.
+// foldOrbit returns the runes that are equal to r except for case.
 func foldOrbit(r rune) []rune {
 	all := []rune{r}
 	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
@@ -73,7 +74,7 @@ func foldOrbit(r rune) []rune {
 	return all
 }
 
-// distinct keeps one of the runes that no instruction tells apart.
+// distinct keeps one rune from each group that no instruction distinguishes.
 func distinct(langs []*language, all []rune) []rune {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(r rune) bool {

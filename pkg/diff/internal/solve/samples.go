@@ -1,7 +1,7 @@
 package solve
 
-// formatSamples are texts of the formats that JSON Schema names (2020-12 validation,
-// section 7.3), some of which other formats do not take.
+// formatSamples are texts of the formats that JSON Schema defines (2020-12 validation, section
+// 7.3). Some of the texts do not fit other formats.
 var formatSamples = map[string][]string{
 	"date-time":             {"2024-05-06T07:08:09Z", "2024-05-06T07:08:09.5+02:00"},
 	"date":                  {"2024-05-06"},

@@ -6,57 +6,57 @@ import (
 	"slices"
 )
 
-// shape is what a value of one type must be, as far as rules were turned into it. All
-// of it must hold.
+// shape is the set of requirements for a value of one type that rules have been converted to. All
+// of them must hold.
 type shape struct {
 	kind kind
-	had  []rule // the rules that are part of it
+	had  []rule // rules that are included in the shape
 
-	bools [2]bool // false and true may be
+	bools [2]bool // whether false and true are allowed
 
 	lo, hi   *limit
-	steps    []*big.Rat // what the number is a multiple of
-	notSteps []*big.Rat // and is not
+	steps    []*big.Rat // the number is a multiple of each
+	notSteps []*big.Rat // the number is a multiple of no entry
 	notNums  []*big.Rat
 
 	text       text
-	choice     []string // the strings that may be; nil for any
-	chosen     bool     // choice counts
+	choice     []string // allowed strings; only valid if chosen
+	chosen     bool     // choice applies
 	notTexts   []string
 	formats    []string
 	notFormats []string
 
-	minItems, maxItems int // max < 0 for no bound
+	minItems, maxItems int // no upper bound if max < 0
 	unique, twice      bool
-	alike              *[2]int        // places of items that are equal
-	layers             []*node        // whose prefix and items hold
-	items              map[int][]rule // of one place
+	alike              *[2]int        // indexes of two equal items
+	layers             []*node        // nodes whose prefix and items apply
+	items              map[int][]rule // rules by index
 	some               []someItem
 
 	minProps, maxProps int
 	required           map[string]bool
 	props              map[string][]rule
-	members            []*node // whose properties, patterns and additional hold
+	members            []*node // nodes whose properties, patterns and additional apply
 	names              []*node
 	somes              []someProp
 	spare              []spareLayer
 }
 
-// someItem is an item that must be there somewhere.
+// someItem is an item that must exist at some index.
 type someItem struct {
 	rules []rule
-	from  int // not before this place
+	from  int // minimum index
 }
 
-// someProp is a property that must be there under a name that is not known.
+// someProp is a property that must exist under some name.
 type someProp struct {
-	in, out  []*language // of its name
+	in, out  []*language // languages of its name
 	notNames map[string]bool
-	breaks   *node // that its name breaks; nil for any
+	breaks   *node // schema that its name must break; nil for any name
 	rules    []rule
 }
 
-// spareLayer is what unevaluatedProperties says of names that no other keyword may see.
+// spareLayer is the rule of unevaluatedProperties for names that no other keyword evaluates.
 type spareLayer struct {
 	names    map[string]bool
 	patterns []*language
@@ -83,7 +83,8 @@ func (s *shape) clone() shape {
 	return c
 }
 
-// contradicts reports whether it is seen at once that no value has the shape.
+// contradicts reports whether a quick check shows that no value has the shape. False does not mean
+// that a value exists.
 func (s *shape) contradicts() bool {
 	switch s.kind {
 	case kindBoolean:
@@ -122,7 +123,7 @@ func (s *shape) below(l *limit) {
 	}
 }
 
-// atLeast and atMost narrow a count; a negative most is no bound.
+// atLeast and atMost narrow a count. A negative most means no bound.
 func atLeast(least *int, n int) { *least = max(*least, n) }
 
 func atMost(most *int, n int) {
@@ -152,7 +153,7 @@ func (s *shape) item(at int, rules ...rule) {
 	s.items[at] = append(slices.Clip(s.items[at]), rules...)
 }
 
-// choose keeps the strings that all choices have.
+// chooseTexts restricts the string to a list, in addition to earlier lists.
 func (s *shape) chooseTexts(all []string) {
 	if s.chosen {
 		all = slices.DeleteFunc(slices.Clone(all), func(v string) bool { return !slices.Contains(s.choice, v) })
@@ -162,5 +163,5 @@ func (s *shape) chooseTexts(all []string) {
 
 var nothing = &node{never: true}
 
-// absent are the rules of a property that must not be there.
+// absent is the rule for a property that must not exist.
 var absent = rule{nothing, false}

@@ -1,16 +1,16 @@
-// Package solve looks for a JSON value that fits some schemas and breaks others, or
-// proves that there is none.
+// Package solve finds a JSON value that fits some schemas and breaks others, or proves that no such
+// value exists.
 //
-// A schema is a set of values, so "what the old one accepts, the new one accepts" is "no
-// value fits the old one and breaks the new one". The solver works on [rule]s, each a
-// schema that a value must fit or must break. For each of the six types it turns the
-// rules into one shape (bounds, languages, items, properties) and clauses of which one
-// alternative each must hold, tries the alternatives as a SAT solver does, and builds a
-// value from a shape that is left. Parts of the value (items, properties) are found the
-// same way; a part that needs itself is not there, since values are finite.
+// A schema is a set of values, so "the new schema accepts every value that the old one accepts" means
+// "no value fits the old schema and breaks the new one". The solver works on [rule]s, each of which
+// is a schema that a value must fit or must break. For each of the six types it converts the rules to
+// one shape (bounds, languages, items, properties) and to clauses, each of which needs one
+// alternative to hold. It tries the alternatives as a SAT solver does, and builds a value from a
+// remaining shape. Parts of the value (items, properties) are found the same way. A part that
+// requires itself does not exist, because values are finite.
 //
-// A shape never loses a value, so Empty is a proof. It may allow too much where a
-// keyword cannot be expressed, so a value that is Found is for a schema engine to confirm.
+// A shape never excludes a possible value, so Empty is a proof. It may allow too much if a keyword
+// cannot be expressed, so a schema engine must confirm a Found value.
 package solve
 
 import (
@@ -21,35 +21,35 @@ import (
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
-// Answer says how a search ended.
+// Answer is the result of a search.
 type Answer int
 
 const (
-	// Unknown says that neither a value nor a proof was found within the bounds.
+	// Unknown means that neither a value nor a proof was found within the bounds.
 	Unknown Answer = iota
-	// Found says that there is a value that is likely to fit.
+	// Found means that a value was found that probably fits.
 	Found
-	// Empty says that it is proven that there is none.
+	// Empty means that no value exists, which is proven.
 	Empty
 )
 
 // Format reports whether a text has a format, and whether the format is known.
 type Format func(name, text string) (has, known bool)
 
-// Query is what a value has to be.
+// Query describes the value to find.
 type Query struct {
-	// Fit is the schema that the value fits, Break the one that it breaks; either may be nil.
+	// Fit is the schema that the value fits, and Break the schema that it breaks; either may be nil.
 	Fit, Break *Schema
-	// Declared keeps the properties of objects to those that Fit declares.
+	// Declared restricts the properties of objects to those that Fit declares.
 	Declared bool
-	// Format decides "format".
+	// Format checks values of the keyword format.
 	Format Format
 }
 
-// maxSteps bounds one search.
+// maxSteps is the maximum number of steps in one search.
 const maxSteps = 4_000
 
-// Find looks for a value.
+// Find searches for a value that satisfies the query.
 func Find(q Query) (any, Answer) {
 	s := &solver{Query: q, known: map[string]outcome{}, ids: map[*node]int{}, same: map[string]int{}, parts: map[string]*node{}}
 	var rules []rule
@@ -80,8 +80,8 @@ type outcome struct {
 type solver struct {
 	Query
 	known map[string]outcome
-	open  []string // keys of the values that are looked for, the outermost first
-	// assumed is the lowest place in open whose value was taken for not there.
+	open  []string // keys of the values being searched for, the outermost first
+	// assumed is the lowest index in open of a value that was assumed not to exist.
 	assumed int
 	steps   int
 	ids     map[*node]int
@@ -89,7 +89,7 @@ type solver struct {
 	parts   map[string]*node // literals by their JSON
 }
 
-// id numbers the nodes; those that mean the same have one number.
+// id returns the number of a node. Nodes with the same meaning share a number.
 func (s *solver) id(n *node) int {
 	if id, ok := s.ids[n]; ok {
 		return id
@@ -109,7 +109,8 @@ func (s *solver) id(n *node) int {
 	return id
 }
 
-// key names a set of rules; false when two of them exclude each other.
+// key returns a text that identifies a set of rules. It returns false if two rules exclude each
+// other.
 func (s *solver) key(rules []rule) (string, bool) {
 	ids := make([]int, 0, len(rules))
 	for _, r := range rules {
@@ -139,7 +140,7 @@ func (s *solver) key(rules []rule) (string, bool) {
 	return b.String(), true
 }
 
-// value looks for a value that keeps all rules.
+// value searches for a value that satisfies all rules.
 func (s *solver) value(rules []rule) (any, Answer) {
 	key, ok := s.key(rules)
 	if !ok {
@@ -148,7 +149,7 @@ func (s *solver) value(rules []rule) (any, Answer) {
 	if o, ok := s.known[key]; ok {
 		return o.value, o.answer
 	}
-	// The smallest value does not hold a smaller one of its own kind.
+	// A smallest value cannot contain another value for the same rules.
 	if at := slices.Index(s.open, key); at >= 0 {
 		s.assumed = min(s.assumed, at)
 		return nil, Empty
@@ -177,7 +178,7 @@ func (s *solver) value(rules []rule) (any, Answer) {
 	return found.value, found.answer
 }
 
-// order puts the types first that the rules name.
+// order returns the types that the rules allow, in search order.
 func (s *solver) order(rules []rule) []kind {
 	can := anyKind
 	for _, r := range rules {
@@ -200,7 +201,7 @@ func (s *solver) ofKind(k kind, rules []rule) (any, Answer) {
 	return s.search(st)
 }
 
-// state is a shape and what is not yet part of it.
+// state is a shape and the rules and clauses that are not yet included in it.
 type state struct {
 	shape
 	todo    []rule
@@ -208,18 +209,19 @@ type state struct {
 	depth   int
 }
 
-// clause is alternatives of which one must hold.
+// clause is a list of alternatives, one of which must hold.
 type clause []alternative
 
-// alternative is rules for the same value, and a change of the shape, either of which may be missing.
+// alternative is a set of rules for the same value and a change of the shape; either may be missing.
 type alternative struct {
 	rules  []rule
-	change func(*shape) bool // false when it cannot be
+	change func(*shape) bool // returns false if the shape cannot change
 }
 
 func newState(k kind) *state { return &state{shape: newShape(k)} }
 
-// take makes an alternative part of a copy of the state; nil when it contradicts it.
+// take includes an alternative in a copy of the state. It returns nil if the alternative contradicts
+// the state.
 func (s *solver) take(st *state, a alternative) *state {
 	if s.steps++; s.steps > maxSteps {
 		return st
@@ -231,7 +233,7 @@ func (s *solver) take(st *state, a alternative) *state {
 	return next
 }
 
-// settle turns the rules that wait into the shape and clauses.
+// settle converts the pending rules to the shape and to clauses.
 func (s *solver) settle(st *state) bool {
 	for len(st.todo) > 0 {
 		if s.steps++; s.steps > maxSteps {
@@ -259,7 +261,7 @@ func (s *solver) settle(st *state) bool {
 	return !st.contradicts()
 }
 
-// search tries the alternatives of the clauses, the fewest first.
+// search tries the alternatives of the clauses, starting with the clause that has the fewest.
 func (s *solver) search(st *state) (any, Answer) {
 	if !s.settle(st) {
 		return nil, Empty
@@ -293,7 +295,7 @@ func (s *solver) search(st *state) (any, Answer) {
 			if at < 0 || len(live) < len(best) {
 				best, at = live, i
 			}
-			if i >= 16 { // enough to choose from
+			if i >= 16 { // enough clauses to choose from
 				break
 			}
 		}
@@ -321,7 +323,7 @@ func (s *solver) search(st *state) (any, Answer) {
 	}
 }
 
-// drop removes a clause that holds now.
+// drop removes a clause that is satisfied.
 func (st *state) drop(c clause) {
 	for i := range st.clauses {
 		if len(st.clauses[i]) > 0 && &st.clauses[i][0] == &c[0] {
