@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// aimockPrompt asks what its argument says; with a tool that answers 21.5.
+// aimockPrompt sends its argument to the model, and has a tool that returns 21.5.
 const aimockPrompt = `apiVersion: toolctl.dev/v1
 kind: Tool
 metadata: {name: get-weather}
@@ -35,8 +35,8 @@ spec:
   input: {type: object, properties: {what: {type: string}}, required: [what]}
 `
 
-// aimockFixtures are what the mock answers to a message that holds a word; its answers
-// come in pieces of a few letters when they are streamed.
+// aimockFixtures are the mock's replies to messages that contain a word. Streamed replies come in pieces of a few
+// letters.
 const aimockFixtures = `
 {"match": {"userMessage": "weather", "hasToolResult": false}, "chunkSize": 3, "response": {"toolCalls": [
   {"name": "get-weather", "arguments": "{\"location\":\"Oslo\"}"}, {"name": "get-weather", "arguments": "{\"location\":\"Rome\"}"}]}},
@@ -48,16 +48,16 @@ const aimockFixtures = `
 {"match": {"userMessage": "disconnect"}, "chaos": {"disconnectRate": 1}, "response": {"content": "never"}},
 {"match": {"userMessage": "limit"}, "chaos": {"rateLimitRate": 1}, "response": {"content": "never"}}`
 
-// aimockCases are runs against the mock. requests is how many it must have seen.
+// aimockCases are runs against the mock. requests is the expected number of requests.
 var aimockCases = []struct {
 	word           string
 	exit, requests int
 	stdout, stderr string
-	streamed       string // stderr with --stream, where it differs
+	streamed       string // stderr with --stream if it differs
 	exitStreamed   int
 }{
 	{word: "weather", requests: 2, stdout: "It is 21.5 ° in Oslo and Rome.\n"},
-	{word: "late", requests: 2, stdout: "The second time.\n"}, // 503 and then an answer
+	{word: "late", requests: 2, stdout: "The second time.\n"}, // the mock first responds with 503
 	{word: "refused", exit: exitFailed, requests: 1, stderr: "no such thing (status 400, invalid_request_error)"},
 	{word: "drop", exit: exitUnavailable, requests: 3, stderr: "request dropped (status 500"},
 	{word: "limit", exit: exitUnavailable, requests: 3, stderr: "rate limit exceeded (status 429"},
@@ -66,8 +66,7 @@ var aimockCases = []struct {
 	{word: "cut", requests: 1, stdout: "This answer ends before its end.\n", streamed: "was interrupted", exitStreamed: exitFailed},
 }
 
-// Whole answers, streams and faults of the three APIs, as a mock that nobody here wrote
-// speaks them.
+// TestAimock runs replies, streams and failures of the three APIs against an independent mock.
 func TestAimock(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv("TOOLCTL_AIMOCK")
@@ -78,7 +77,7 @@ func TestAimock(t *testing.T) {
 	writeFile(t, filepath.Join(work, "ask.yaml"), aimockPrompt)
 	fixtures := aimockFixtures
 	providers := []string{"openai", "anthropic", "google"}
-	for _, p := range providers { // the mock counts for each message, so each run has one of its own
+	for _, p := range providers { // the mock counts per message, so each run needs its own mock
 		for _, mode := range []string{"whole", "stream"} {
 			late := fmt.Sprintf("late %s %s", p, mode)
 			fixtures += fmt.Sprintf(`,
@@ -91,7 +90,7 @@ func TestAimock(t *testing.T) {
 	const key = "sk-aimock-5f2c81d0"
 	env := append(os.Environ(), "OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+url+"/v1", "ANTHROPIC_API_KEY="+key, "ANTHROPIC_BASE_URL="+url,
 		"GEMINI_API_KEY="+key, "GOOGLE_API_KEY="+key, "GOOGLE_GEMINI_BASE_URL="+url)
-	t.Run("runs", func(t *testing.T) { // which ends when its parallel tests have
+	t.Run("runs", func(t *testing.T) { // ends after its parallel subtests
 		for _, p := range providers {
 			for _, mode := range []string{"whole", "stream"} {
 				for _, test := range aimockCases {
@@ -144,7 +143,7 @@ func exitOf(err error) int {
 	return -1
 }
 
-// startAimock starts the mock and returns its address when it takes connections.
+// startAimock starts the mock and returns its address when the mock accepts connections.
 func startAimock(t *testing.T, dir, fixtures string) string {
 	t.Helper()
 	cmd := command(filepath.Join(dir, "node"), filepath.Join(dir, "node_modules", "@copilotkit", "aimock", "dist", "cli.js"),
@@ -186,7 +185,7 @@ func startAimock(t *testing.T, dir, fixtures string) string {
 	return url
 }
 
-// aimockRequests counts the requests of the mock's journal whose messages hold a text.
+// aimockRequests counts the requests in the mock's journal whose messages contain a text.
 func aimockRequests(t *testing.T, url, text string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/__aimock/journal", nil)

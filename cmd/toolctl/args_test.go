@@ -46,9 +46,8 @@ func TestCallArgs(t *testing.T) {
 	}
 }
 
-// FuzzParseArgs holds argument flags to three promises: what is read is a JSON
-// object, a value written as text arrives as that text, and what is refused is
-// wrong usage.
+// FuzzParseArgs checks three properties of argument flags: the result is a JSON object, a value written as text keeps
+// that text, and an error is wrong usage.
 func FuzzParseArgs(f *testing.F) {
 	for _, s := range []string{"a=1", "a:=1", `{"a":1}`, "-", " {", "=", ":=", "a:=", "a=\xff", "a:=1e999999999", `a:={"b":1,"b":2}`, "a:=[[[[", "\x00=\x00", `{"a":1} x`} {
 		f.Add(s, "b=2")
@@ -68,7 +67,7 @@ func FuzzParseArgs(f *testing.F) {
 		}
 		key, value, ok := strings.Cut(first, "=")
 		if strings.HasPrefix(strings.TrimSpace(first), "{") || !ok || strings.HasSuffix(key, ":") {
-			return // no text
+			return // the value is not a text
 		}
 		want, err := json.Marshal(value)
 		if err != nil {

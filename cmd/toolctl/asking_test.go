@@ -8,8 +8,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// askingUpstream speaks MCP over stdio. Its tool "ask" reports progress, asks the person and the model of its
-// client, and says what they answered and which process it is.
+// askingUpstream speaks MCP over stdio. Its tool "ask" reports progress, asks the user and the model of its client,
+// and returns their answers and the ID of its process.
 func askingUpstream() {
 	s := sdk.NewServer(&sdk.Implementation{Name: "asking", Version: "1"}, &sdk.ServerOptions{SupportedProtocolVersions: []string{"2025-11-25"}})
 	s.AddTool(&sdk.Tool{Name: "ask", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

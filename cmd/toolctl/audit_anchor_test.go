@@ -15,7 +15,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/auditlog"
 )
 
-// TestAuditAnchor: an HTTP address gets each head once, and nothing shows its password.
+// TestAuditAnchor checks that an HTTP address receives each head once, and that no output shows its password.
 func TestAuditAnchor(t *testing.T) {
 	t.Parallel()
 	got := make(chan string, 10)

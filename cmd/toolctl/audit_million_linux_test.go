@@ -21,8 +21,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/backends"
 )
 
-// longAudit is a store that can only be copied: it has n lines of calls, two for each, in a chain. One line comes
-// every 5 seconds, so that a million are of two months.
+// longAudit is a store that can only be copied. It has n chained lines of calls, two for each call. The lines are 5
+// seconds apart, so a million lines span two months.
 type longAudit struct {
 	store.Store
 	n      int
@@ -63,8 +63,8 @@ func (longAudit) CopyIn(context.Context, []store.Table, store.Rows) error {
 	return errors.ErrUnsupported
 }
 
-// TestMillionAuditLines holds what reads and prunes the audit to work in proportion to its lines, and to bounded
-// memory: with TOOLCTL_MILLION lines, and a tenth of them. The figures are in docs/performance.md.
+// TestMillionAuditLines checks that commands that read and prune the audit need time in proportion to the number of
+// lines, and bounded memory. It uses TOOLCTL_MILLION lines, and a tenth of that. docs/performance.md has the figures.
 func TestMillionAuditLines(t *testing.T) {
 	lines, _ := strconv.Atoi(os.Getenv("TOOLCTL_MILLION"))
 	if lines < 1000 {
@@ -91,7 +91,7 @@ func TestMillionAuditLines(t *testing.T) {
 				half := newest.Add(-time.Duration(n/2) * 5 * time.Second).UTC().Format(time.RFC3339)
 				for _, of := range []struct {
 					args  string
-					lines int // 0 for any number
+					lines int // 0 means any number
 				}{
 					{"audit export", n}, {"audit export -o csv", n + 1}, {"audit export --tool tool-7", n / 50}, {"audit export --since " + half + " --principal user-7*", 0},
 					{"audit export --decision refused", 0}, {"audit list", 103}, {"audit list --decision refused", 1}, {"audit list --all", 0},
@@ -112,7 +112,7 @@ func TestMillionAuditLines(t *testing.T) {
 				if both[1].memory > 100<<20 {
 					t.Errorf("%s takes %d MB for %d lines: want at most 100", name, both[1].memory>>20, lines)
 				}
-				// Ten times the lines: a generous bound, where a quadratic one takes a hundred times as long.
+				// For ten times the lines this limit is generous, but quadratic time would be a hundredfold.
 				if bound := 25*both[0].cpu + 2*time.Second; both[1].cpu > bound {
 					t.Errorf("%s takes %s for %d lines and %s for a tenth of them: it is not linear", name, both[1].cpu, lines, both[0].cpu)
 				}
@@ -121,11 +121,11 @@ func TestMillionAuditLines(t *testing.T) {
 	}
 }
 
-// usage is what a command used.
+// usage is the resource use of a command.
 type usage struct {
 	took, cpu time.Duration
 	memory    int64
-	lines     int // that it wrote
+	lines     int // number of lines written
 }
 
 // lineCounter counts lines.
@@ -138,7 +138,7 @@ func (c *lineCounter) Write(p []byte) (int, error) {
 
 var _ io.Writer = (*lineCounter)(nil)
 
-// measure runs toolctl as a process of its own.
+// measure runs toolctl in its own process.
 func measure(t *testing.T, args ...string) usage {
 	t.Helper()
 	var lines lineCounter
@@ -151,7 +151,7 @@ func measure(t *testing.T, args ...string) usage {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	// The kernel's own figure for a process that ended has the memory of the one that started it, too.
+	// The kernel's figure for an ended process includes the memory of its parent.
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	var most int64
@@ -163,7 +163,7 @@ func measure(t *testing.T, args ...string) usage {
 			}
 			return usage{time.Since(began), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), most, int(lines)}
 		case <-look.C:
-			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // it may have ended
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // the process may have ended
 			if _, rest, ok := strings.Cut(string(text), "VmHWM:"); ok {
 				kb, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 				n, _ := strconv.ParseInt(kb, 10, 64)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// manyTools writes n manifests of one Tool each.
+// manyTools writes n manifests with one Tool each.
 func manyTools(tb testing.TB, n int) string {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -48,8 +48,8 @@ func runQuiet(tb testing.TB, args ...string) {
 	}
 }
 
-// BenchmarkStore1000 is the time of a command over a store of 1,000 tools,
-// without and with the start of the process. The floor is the process alone.
+// BenchmarkStore1000 measures a command over a store of 1,000 tools, without and with the start of the process. The
+// floor is the process alone.
 func BenchmarkStore1000(b *testing.B) {
 	store := filepath.Join(b.TempDir(), "state.db")
 	runQuiet(b, "apply", "-f", manyTools(b, 1000), "--store", store)
@@ -74,8 +74,8 @@ func BenchmarkStore1000(b *testing.B) {
 	})
 }
 
-// BenchmarkCallFromStore is a call out of a store of 10 objects and out of one of 10,000:
-// "growth" is how much longer the latter takes. Both run by turns.
+// BenchmarkCallFromStore alternates calls from a store of 10 objects and from one of 10,000. "growth" is the ratio of
+// their times.
 func BenchmarkCallFromStore(b *testing.B) {
 	call := func(n int) func() time.Duration {
 		store := filepath.Join(b.TempDir(), "state.db")

@@ -13,13 +13,13 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// stated is an object as 'list -o json' prints it.
+// stated is an object in the output of 'list -o json'.
 type stated struct {
 	Status v1.Status `json:"status"`
 }
 
-// TestConditionsTurn: a condition has its status since that turned, not since the object changed
-// or was looked at.
+// TestConditionsTurn checks that the time of a condition is that of its last transition, rather than of a change of
+// the object or of a query.
 func TestConditionsTurn(t *testing.T) {
 	dir := t.TempDir()
 	file, server, db := filepath.Join(dir, "tools.yaml"), filepath.Join(dir, "server.yaml"), filepath.Join(dir, "state.db")
@@ -82,7 +82,7 @@ func TestConditionsTurn(t *testing.T) {
 	}
 
 	write("three")
-	toolctl("apply", "-f", file) // not as its set
+	toolctl("apply", "-f", file) // applied as another set
 	drifted := look("plain", v1.ConditionDrifted, "True")
 	later("drifted", asApplied, drifted)
 	same("ready, while it drifted", ready, look("plain", v1.ConditionReady, "True"))
@@ -100,7 +100,7 @@ func TestConditionsTurn(t *testing.T) {
 	same("ready, all the while", ready, look("plain", v1.ConditionReady, "True"))
 }
 
-// list --watch shows the status of objects, and tells when a condition turns.
+// TestListWatchStatus checks that list --watch shows the status of objects, and reports when a condition changes.
 func TestListWatchStatus(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -144,7 +144,7 @@ func TestListWatchStatus(t *testing.T) {
 			t.Errorf("got %+v", s)
 		}
 		if len(args) == 2 {
-			apply("two") // by another than its set
+			apply("two") // applied by another set
 			if s := status(); s.Condition(v1.ConditionDrifted).Status != "True" {
 				t.Errorf("got %+v", s)
 			}

@@ -17,7 +17,8 @@ import (
 	"testing"
 )
 
-// oneAfterTheOther gives each request to the next of some processes. It shows a token, which the suites have not.
+// oneAfterTheOther starts a proxy that sends each request to the next process. It adds a token, because the suites
+// have none.
 func oneAfterTheOther(t *testing.T, all []*program) (address string, used func() int) {
 	t.Helper()
 	var next atomic.Int64
@@ -26,13 +27,13 @@ func oneAfterTheOther(t *testing.T, all []*program) (address string, used func()
 		FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			to, err := url.Parse(all[int(next.Add(1))%len(all)].url)
-			body, berr := io.ReadAll(r.In.Body) // an answer may begin before the end of the request
+			body, berr := io.ReadAll(r.In.Body) // read it all, because a response may begin before the end of the request
 			if err != nil || berr != nil {
 				panic(http.ErrAbortHandler)
 			}
 			seen.Store(to.Host, true)
 			r.Out.Body = io.NopCloser(bytes.NewReader(body))
-			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = to.Scheme, to.Host, r.In.Host // the suites look at what is done with Host
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = to.Scheme, to.Host, r.In.Host // the suites check how servers handle Host
 			r.Out.Header.Set("Authorization", "Bearer 1")
 		},
 	})
@@ -45,8 +46,8 @@ func oneAfterTheOther(t *testing.T, all []*program) (address string, used func()
 
 var scenarioLine = regexp.MustCompile(`(?m)^[✓✗] ([^: ]+): ([0-9]+) passed, ([0-9]+) failed`)
 
-// TestConformanceOfReplicas: the official suites find the same through three processes, each request at another one,
-// as through one, in both versions of the protocol.
+// TestConformanceOfReplicas checks that the official suites have the same results with three processes, each request
+// at another process, as with one process, in both versions of the protocol.
 func TestConformanceOfReplicas(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv("TOOLCTL_MCP_CONFORMANCE")
@@ -63,7 +64,7 @@ kind: MCPServer
 metadata: {name: everything}
 spec: {tool_names: bare, command: "`+everything+`"}
 `, 4, "--principal-share", "1")
-	for _, p := range s.all { // whose server may take long to start
+	for _, p := range s.all { // the server may start slowly
 		untilState(t, p, "it has 5 tools", func(r readyState) bool { return r.Tools >= 5 })
 	}
 	three, used := oneAfterTheOther(t, s.all[:3])
@@ -80,7 +81,7 @@ spec: {tool_names: bare, command: "`+everything+`"}
 			both.Go(func() {
 				cmd := command(filepath.Join(dir, "node"), append([]string{filepath.Join(dir, "new/node_modules/@modelcontextprotocol/conformance/dist/index.js"), "server", "--url", at}, args...)...)
 				cmd.Dir = t.TempDir()
-				texts[i], _ = cmd.CombinedOutput() // what failed is in its lines
+				texts[i], _ = cmd.CombinedOutput() // the output shows the failures
 				found[i] = map[string]counts{}
 				for _, m := range scenarioLine.FindAllSubmatch(texts[i], -1) {
 					passed, _ := strconv.Atoi(string(m[2]))

@@ -14,14 +14,14 @@ import (
 
 var longFlag = regexp.MustCompile(`(?:^|[\s"'\[])(--[a-z][a-z-]+)`)
 
-// Each flag in deploy/ is one that the program has.
+// TestFlagsInDeploy checks that the flags in deploy/ exist.
 func TestFlagsInDeploy(t *testing.T) {
 	var help bytes.Buffer
 	if code := run(context.Background(), []string{"serve", "--help"}, strings.NewReader(""), &help, &help); code != 0 {
 		t.Fatal(help.String())
 	}
 	found := 0
-	// What is not in this list runs no gateway.
+	// Files that are not in this list run no gateway.
 	for _, dir := range []string{"compose", "container", "helm/toolctl/templates/deployment.yaml", "kubernetes/gateway", "systemd"} {
 		err := filepath.WalkDir(filepath.Join("../../deploy", dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -50,7 +50,7 @@ func TestFlagsInDeploy(t *testing.T) {
 	}
 }
 
-// The unit is one that systemd takes as it is, but for the program, which is not installed here.
+// TestSystemdUnit checks that systemd accepts the unit unchanged, except for the program, which is not installed here.
 func TestSystemdUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// BenchmarkDiff5000 is the time of a diff of 5,000 objects, 50 of them policies, of
-// which one in twenty changed: against the store, and against the folder as it was. The
-// floor is a validate of the same files.
+// BenchmarkDiff5000 measures a diff of 5,000 objects, including 50 policies, of which one in twenty has changed:
+// against the store, and against the previous folder. The floor is a validate of the same files.
 func BenchmarkDiff5000(b *testing.B) {
 	write := func(changed bool) string {
 		dir := manyTools(b, 4950)

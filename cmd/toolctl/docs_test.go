@@ -13,12 +13,10 @@ import (
 	"time"
 )
 
-// TestDocs runs every console block of the README and of docs/. A line that
-// starts with "$ " is a command, what follows it is its output: stdout and
-// stderr together. A line "..." stands for any number of lines, and a last line
-// "[exit N]" for an exit code that is not 0. The blocks of a page run one after
-// the other in one folder, which holds a copy of manifests/ and what the page's
-// yaml blocks with a title (```yaml title=NAME) write.
+// TestDocs runs every console block of the README and of docs/. A line that starts with "$ " is a command, and the
+// lines after it are its output, stdout and stderr together. A line "..." stands for any number of lines, and a last
+// line "[exit N]" for an exit code other than 0. The blocks of a page run in order in one folder, which has a copy of
+// manifests/ and the page's yaml blocks with a title (```yaml title=NAME).
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	if raceDetector {
@@ -57,7 +55,7 @@ func TestDocs(t *testing.T) {
 
 var fence = regexp.MustCompile("(?ms)^```(console|yaml title=|go)([^\n]*)\n(.*?)^```$")
 
-// runPage runs a page and returns it with the output that its commands really print.
+// runPage runs a page and returns the page with the actual output of its commands.
 func runPage(t *testing.T, root, dir, text string) string {
 	made := text
 	for _, m := range fence.FindAllStringSubmatch(text, -1) {
@@ -102,11 +100,11 @@ func splitSteps(body string) []step {
 	return steps
 }
 
-// runStep runs a command and returns its output, in the page's own words where they fit.
+// runStep runs a command and returns its output, or the expected output if it matches.
 func runStep(t *testing.T, root, dir string, s step) string {
 	t.Helper()
 	if s.command == "go test ./..." {
-		return "" // this is that command
+		return "" // this command would run the docs test itself
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -137,7 +135,7 @@ func asExit(err error, exit **exec.ExitError) bool {
 	return ok
 }
 
-// fits compares output with what a page says, where a line "..." is any lines.
+// fits reports whether output matches the expected output, in which a line "..." matches any lines.
 func fits(want, got string) bool {
 	var re strings.Builder
 	re.WriteString(`\A`)

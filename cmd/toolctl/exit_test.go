@@ -11,7 +11,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
-// A store that another process keeps locked is unavailable, which asks to try again.
+// TestLockedStoreIsUnavailable checks that a store that another process keeps locked is unavailable, with advice to
+// try again.
 func TestLockedStoreIsUnavailable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s, err := sqlite.Open(t.Context(), path, store.Options{Create: true, BusyTimeout: time.Millisecond})

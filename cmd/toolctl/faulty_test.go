@@ -15,8 +15,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// faultyStdio is an MCP server over stdio that agrees on a session, offers one tool
-// by the name of its first argument, and then does what the name says.
+// faultyStdio is an MCP server over stdio. It starts a session and offers one tool, whose name is its first argument
+// and selects how the server misbehaves.
 func faultyStdio() {
 	in, out := bufio.NewReader(os.Stdin), bufio.NewWriter(os.Stdout)
 	for {
@@ -31,7 +31,7 @@ func faultyStdio() {
 	}
 }
 
-// faultyHTTP is the same over HTTP, at /KIND.
+// faultyHTTP is the same server over HTTP, at /KIND.
 func faultyHTTP() {
 	serveUntilClosed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -55,7 +55,7 @@ func faultyHTTP() {
 	}))
 }
 
-// misbehave answers one message; false means that the server breaks down.
+// misbehave answers one message. It returns false if the server breaks down.
 func misbehave(kind string, message []byte, out *bufio.Writer) bool {
 	var m struct {
 		ID     json.RawMessage
@@ -83,7 +83,7 @@ func misbehave(kind string, message []byte, out *bufio.Writer) bool {
 	case "die":
 		return false
 	case "hang":
-	case "talk": // of its arguments and its environment, to everyone
+	case "talk": // reveals its arguments and its environment
 		text := string(m.Params.Arguments) + " with " + os.Getenv("API_KEY")
 		fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","logger":%s,"data":{"text":%s,"password":"of-the-server"}}}`+"\n", quoted(text), quoted(text))
 		fmt.Fprintln(os.Stderr, text)
@@ -104,8 +104,7 @@ func misbehave(kind string, message []byte, out *bufio.Writer) bool {
 	return true
 }
 
-// changingUpstream is an MCP server over HTTP with the tool echo and others that come
-// and go without a pause.
+// changingUpstream is an MCP server over HTTP with the tool echo and other tools that constantly come and go.
 func changingUpstream() {
 	s := newEchoServer()
 	go func() {

@@ -10,14 +10,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// BenchmarkGrowth has serve do the same with little and with much of one thing, by turns. What
-// is reported are the medians small-us and large-us, and growth, which is large by small:
+// BenchmarkGrowth alternates the same operation of serve with a small and a large number of one thing. It reports the
+// medians small-us and large-us, and growth, the ratio of large to small:
 //
-//	tools      to list all tools, of 50 and of 5,000, for each tool
-//	upstreams  to call a tool of an MCP server that is one of 1 and of 100
-//	sessions   to call a tool beside 1 session and beside 1,000 that are idle; session-KB is
-//	           the memory that one of these takes
-//	objects    to call a tool of a store of 10 objects and of 10,000
+//	tools      list all tools, of 50 and of 5,000, for each tool
+//	upstreams  call a tool of an MCP server beside 0 and 99 other servers
+//	sessions   call a tool beside 1 and 1,000 idle sessions; session-KB is the memory of
+//	           an idle session
+//	objects    call a tool of a store of 10 objects and of 10,000
 func BenchmarkGrowth(b *testing.B) {
 	bin := buildToolctl(b)
 	b.Run("tools", func(b *testing.B) {
@@ -81,7 +81,7 @@ func BenchmarkGrowth(b *testing.B) {
 	})
 }
 
-// mocks is a folder with n tools.
+// mocks returns a folder with n tools.
 func mocks(b *testing.B, n int) string {
 	b.Helper()
 	var text strings.Builder
@@ -93,19 +93,19 @@ func mocks(b *testing.B, n int) string {
 	return dir
 }
 
-// callOf calls one tool in a session of its own.
+// callOf returns a function that calls one tool in its own session.
 func callOf(b *testing.B, at, tool, args string) func() error {
 	b.Helper()
 	w := openWire(b, at, versions[0].version)
 	c := newCaller(b, at, w.request(at, 1, tool, args))
 	call := func() error { _, err := c.call(); return err }
-	if err := call(); err != nil { // a connection without a request is closed soon
+	if err := call(); err != nil { // the server closes a connection without a request soon
 		b.Fatal(err)
 	}
 	return call
 }
 
-// grow times two by turns; large does times as much.
+// grow alternates and times two functions; large does times as much work as small.
 func grow(b *testing.B, small, large func() error, times float64) {
 	b.Helper()
 	var took [2][]float64

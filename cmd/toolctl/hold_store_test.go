@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// holdStore is a program that locks a store for writing until its stdin ends.
+// holdStore locks a store for writing until its stdin ends. It runs as its own program.
 func holdStore() {
 	db, err := sql.Open("sqlite", os.Args[1])
 	if err == nil {

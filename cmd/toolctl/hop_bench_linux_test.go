@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// hopPolicy has a rule of each kind that counts or looks at names.
+// hopPolicy has a rule of each kind that counts or matches names.
 const hopPolicy = `
 apiVersion: toolctl.dev/v1
 kind: MCPServer
@@ -33,17 +33,15 @@ spec:
 
 type protocolVersion struct{ name, version, path string }
 
-// versions are the versions of the protocol that are measured, with the path of the
-// upstream that speaks them.
+// versions are the measured versions of the protocol, each with the path of an upstream that speaks it.
 var versions = []protocolVersion{
 	{"sessions", "2025-11-25", "/sessions"},
 	{"modern", "2026-07-28", "/modern"},
 }
 
-// BenchmarkHop compares a call to an upstream with the same call through a plain
-// reverse proxy, which is the floor of a hop, and through toolctl serve with policies
-// and both validations. Each of the three is a process of its own, and this one makes
-// the load with a client that costs next to nothing; see [comparison] for the figures.
+// BenchmarkHop compares three ways to call an upstream: directly, through a plain reverse proxy, which is the floor of
+// a hop, and through toolctl serve with policies and both validations. Each of the three is its own process. This
+// process makes the load with a client that uses almost no time; see [comparison] for the figures.
 func BenchmarkHop(b *testing.B) {
 	bin := buildToolctl(b)
 	upstream := launch(b, again(b, "echo-upstream"))
@@ -68,22 +66,22 @@ func BenchmarkHop(b *testing.B) {
 	}
 }
 
-// comparison compares three routes to a tool: the direct one, the floor of a hop, and
-// toolctl serve. They take turns of a few milliseconds, so that what else the machine
-// does falls on all. What is reported are medians over the turns:
+// comparison compares three routes to a tool: the direct one, the floor of a hop, and toolctl serve. They alternate
+// every few milliseconds, so that other load of the machine affects all of them. The figures are medians over these
+// turns:
 //
 //	direct/s       calls per second to the upstream
-//	FLOOR, serve   calls per second as a part of that
+//	FLOOR, serve   calls per second as a fraction of direct
 //	FLOOR-p50x, serve-p50x   median time of a call as a multiple of the direct one
-//	serve-p99-us   time that 99 of 100 calls through serve take at most
+//	serve-p99-us   99th percentile of the time of a call through serve
 //	FLOOR-cpu-us, serve-cpu-us   processor time of the floor and of toolctl for a call
 //	serve-rss-MB   its memory at the end, serve-anon-MB without the pages of the program's
-//	               file, and serve-peak-MB the most it ever had
+//	               file, and serve-peak-MB its maximum
 type comparison struct {
 	serve *program
-	floor string   // what the floor is called
-	hop   *program // the program that is the floor
-	// callers opens a number of clients of a route: 0 is direct, 1 the floor, 2 serve.
+	floor string   // name of the floor
+	hop   *program // process of the floor
+	// callers returns clients of a route: 0 is direct, 1 the floor, 2 serve.
 	callers func(b *testing.B, route, size, inFlight int) []func() error
 }
 
@@ -99,7 +97,7 @@ func (c comparison) measure(b *testing.B, size, inFlight int) {
 	var callers [3][]func() error
 	for i := range callers {
 		callers[i] = c.callers(b, i, size, inFlight)
-		turns(b, callers[i], 20*time.Millisecond) // warm
+		turns(b, callers[i], 20*time.Millisecond) // warm up
 	}
 	var rate, p50 [3][]float64
 	var served []time.Duration
@@ -142,11 +140,10 @@ func (c comparison) measure(b *testing.B, size, inFlight int) {
 	b.ReportMetric(c.serve.memory(b, "VmHWM"), "serve-peak-MB")
 }
 
-// turn is how long one route is used before it is the next one's turn.
+// turn is how long one route is used before the next one.
 const turn = 50 * time.Millisecond
 
-// turns lets every caller call for a time, and returns how long that took in all and
-// how long each call took.
+// turns lets every caller make calls for a time d. It returns the total time and the time of each call.
 func turns(b *testing.B, callers []func() error, d time.Duration) (took time.Duration, times []time.Duration) {
 	b.Helper()
 	each := make([][]time.Duration, len(callers))
@@ -173,7 +170,7 @@ func turns(b *testing.B, callers []func() error, d time.Duration) (took time.Dur
 	return took, slices.Concat(each...)
 }
 
-// ratios divides turn by turn.
+// ratios divides the figures of each turn.
 func ratios(a, b []float64) []float64 {
 	r := make([]float64, min(len(a), len(b)))
 	for i := range r {
@@ -187,9 +184,9 @@ func middle(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// BenchmarkColdStart times a program over stdin and stdout from its start to its first
-// answer to tools/list: toolctl serve with 1,000 Tool manifests; an MCP server alone,
-// and toolctl serve with that one as its only upstream.
+// BenchmarkColdStart measures the time from the start of a program over stdin and stdout to its first response to
+// tools/list. The programs are toolctl serve with 1,000 Tool manifests, an MCP server alone, and toolctl serve with
+// that server as its only upstream.
 func BenchmarkColdStart(b *testing.B) {
 	bin := buildToolctl(b)
 	many, one := b.TempDir(), b.TempDir()
@@ -230,7 +227,7 @@ func BenchmarkColdStart(b *testing.B) {
 	}
 }
 
-// firstList starts an MCP server and returns how long it takes to list its tools.
+// firstList starts an MCP server and returns the time until it has listed its tools.
 func firstList(b *testing.B, cmd *exec.Cmd, tools int) time.Duration {
 	b.Helper()
 	began := time.Now()

@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// caller is one connection of an MCP client over streamable HTTP that does as little
-// work of its own as can be done: it sends bytes that are ready, and looks at the
-// answer no more than it must to know where it ends and whether it is a result.
+// caller is one connection of an MCP client over streamable HTTP that does as little work as possible. It sends
+// prepared bytes, and parses a response only to find its end and whether it is a result.
 type caller struct {
 	conn    net.Conn
 	in      *bufio.Reader
@@ -27,13 +26,13 @@ type caller struct {
 
 const sessionHeader = "Mcp-Session-Id"
 
-// wire is what a client of one version of the protocol sends with each request.
+// wire has the data that a client of one version of the protocol sends with each request.
 type wire struct {
 	version string
 	session string
 }
 
-// openWire does what a client of the version does before its first call.
+// openWire makes the requests that a client of the version makes before its first call.
 func openWire(t testing.TB, at, version string) wire {
 	t.Helper()
 	w := wire{version: version}
@@ -69,8 +68,7 @@ func openWire(t testing.TB, at, version string) wire {
 	return w
 }
 
-// request is a whole HTTP request that calls a tool. Of the requests of one session
-// that run at once, each has an id of its own.
+// request returns a whole HTTP request that calls a tool. Concurrent requests of one session need different ids.
 func (w wire) request(at string, id int, tool, args string) []byte {
 	to, err := url.Parse(at)
 	if err != nil {
@@ -86,7 +84,7 @@ func (w wire) request(at string, id int, tool, args string) []byte {
 		to.RequestURI(), to.Host, w.version, head, len(body), body)
 }
 
-// newCaller opens a connection for one request that is sent again and again.
+// newCaller opens a connection for one request, which is sent repeatedly.
 func newCaller(t testing.TB, at string, request []byte) *caller {
 	t.Helper()
 	to, err := url.Parse(at)
@@ -101,8 +99,8 @@ func newCaller(t testing.TB, at string, request []byte) *caller {
 	return &caller{conn: conn, in: bufio.NewReaderSize(conn, 64<<10), request: request}
 }
 
-// call sends the request and returns the body of the answer, which is valid until the
-// next call. It fails unless that holds a result that is no error.
+// call sends the request and returns the body of the response, which is valid until the next call. It fails unless the
+// body is a result without an error.
 func (c *caller) call() ([]byte, error) {
 	if err := c.conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		return nil, err

@@ -14,10 +14,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// BenchmarkOrdinary is [BenchmarkHop] with the clients that people use: those of the Go
-// SDK as they come, which declare that they have roots and take progress. Over HTTP each
-// call in flight is of a client of its own and the floor is a plain reverse proxy; over
-// stdin and stdout all are of one client and the floor is a program that copies both ways.
+// BenchmarkOrdinary is [BenchmarkHop] with ordinary clients of the Go SDK, which declare roots and request progress.
+// Over HTTP each concurrent call has its own client, and the floor is a plain reverse proxy. Over stdin and stdout
+// there is one client, and the floor is a program that copies both ways.
 func BenchmarkOrdinary(b *testing.B) {
 	sizes := []int{100, 1 << 10, 100 << 10, 1 << 20}
 	bin := buildToolctl(b)
@@ -40,7 +39,7 @@ func BenchmarkOrdinary(b *testing.B) {
 	for _, protocol := range versions {
 		file := hopManifests(b, upstream.url+protocol.path)
 		overHTTP(protocol.name, protocol, sizes, "-f", file)
-		if protocol == versions[0] { // with counters and an audit on the disk
+		if protocol == versions[0] { // with counters and an audit on disk
 			store := filepath.Join(b.TempDir(), "state.db")
 			if out, err := command(bin, "apply", "-f", file, "--store", store).CombinedOutput(); err != nil {
 				b.Fatalf("%v\n%s", err, out)
@@ -54,7 +53,7 @@ func BenchmarkOrdinary(b *testing.B) {
 	}
 }
 
-// stdioRoutes are the three routes over stdin and stdout. Each starts programs of its own.
+// stdioRoutes are the three routes over stdin and stdout. Each starts its own programs.
 type stdioRoutes struct{ echo, bin, manifests string }
 
 func overStdio(b *testing.B, bin string) stdioRoutes {
@@ -64,7 +63,7 @@ func overStdio(b *testing.B, bin string) stdioRoutes {
 	return stdioRoutes{echo, bin, dir}
 }
 
-// commands are the programs of the routes: the upstream, one that copies both ways, and serve.
+// commands returns the programs of the routes: the upstream, a program that copies both ways, and serve.
 func (r stdioRoutes) commands(b *testing.B) [3]*exec.Cmd {
 	all := [3]*exec.Cmd{command(r.echo), again(b, "plain-pipe", r.echo), command(r.bin, "serve", "-f", r.manifests)}
 	for _, cmd := range all {
@@ -73,13 +72,13 @@ func (r stdioRoutes) commands(b *testing.B) [3]*exec.Cmd {
 	return all
 }
 
-// compared makes the comparison of calls through such programs.
+// compared returns the comparison of calls through three programs.
 func compared(programs [3]*exec.Cmd, callers func(route, size, inFlight int) []func() error) comparison {
 	return comparison{serve: &program{Cmd: programs[2]}, floor: "pipe", hop: &program{Cmd: programs[1]},
 		callers: func(_ *testing.B, route, size, inFlight int) []func() error { return callers(route, size, inFlight) }}
 }
 
-// run measures the client of the SDK, all calls of which go through one session.
+// run measures the client of the SDK, with all calls in one session.
 func (r stdioRoutes) run(b *testing.B, name, version string, sizes ...int) {
 	programs := r.commands(b)
 	var sessions [3]*sdk.ClientSession
@@ -95,7 +94,7 @@ func (r stdioRoutes) run(b *testing.B, name, version string, sizes ...int) {
 	c.run(b, name, sizes...)
 }
 
-// hopManifests is a file with the upstream at an address, and its policy.
+// hopManifests writes a file with the upstream at an address, and its policy.
 func hopManifests(b *testing.B, at string) string {
 	b.Helper()
 	file := filepath.Join(b.TempDir(), "hop.yaml")
@@ -103,7 +102,7 @@ func hopManifests(b *testing.B, at string) string {
 	return file
 }
 
-// openOrdinary opens a session as programs do that use the SDK without further thought.
+// openOrdinary opens a session with default options of the SDK, as most programs do.
 func openOrdinary(t testing.TB, over sdk.Transport, version string) *sdk.ClientSession {
 	t.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "load", Version: "1"}, &sdk.ClientOptions{
@@ -120,7 +119,7 @@ func openOrdinary(t testing.TB, over sdk.Transport, version string) *sdk.ClientS
 	return cs
 }
 
-// ordinaryCall calls echo and asks for progress.
+// ordinaryCall returns a function that calls echo and requests progress.
 func ordinaryCall(cs *sdk.ClientSession, size int) func() error {
 	args := json.RawMessage(fmt.Sprintf(`{"size":%d,"note":"a call"}`, size))
 	return func() error {

@@ -16,14 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program is a process that a test started; it ends with the test.
+// program is a process that a test started. It ends with the test.
 type program struct {
 	*exec.Cmd
 	url  string
-	logs string // the file that holds its stderr
+	logs string // file with its stderr
 }
 
-// again is this test program as one of the commands of TestMain.
+// again returns a command that runs this test program as one of the commands of TestMain.
 func again(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -35,7 +35,7 @@ func again(t testing.TB, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// linked is a path by which this test program is one of the commands of TestMain.
+// linked returns a path at which this test program is one of the commands of TestMain.
 func linked(t testing.TB, name string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -49,7 +49,7 @@ func linked(t testing.TB, name string) string {
 	return link
 }
 
-// command is a program that ends with this one.
+// command returns a program that ends with this process.
 func command(path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -72,7 +72,7 @@ func startPiped(t testing.TB, cmd *exec.Cmd) (in io.WriteCloser, out io.Reader) 
 	return in, out
 }
 
-// launch starts a program that prints its address and ends with its stdin.
+// launch starts a program that prints its address and ends when its stdin does.
 func launch(t testing.TB, cmd *exec.Cmd) *program {
 	t.Helper()
 	cmd.Stderr = os.Stderr
@@ -85,7 +85,7 @@ func launch(t testing.TB, cmd *exec.Cmd) *program {
 	return &program{Cmd: cmd, url: strings.TrimSpace(line)}
 }
 
-// launchServe starts cmd, which is toolctl, as serve over HTTP. Its log goes to a file.
+// launchServe runs the toolctl command cmd with serve over HTTP. Its log goes to a file.
 func launchServe(t testing.TB, cmd *exec.Cmd, args ...string) *program {
 	t.Helper()
 	p := &program{Cmd: cmd, logs: filepath.Join(t.TempDir(), "serve.log")}
@@ -113,7 +113,7 @@ func launchServe(t testing.TB, cmd *exec.Cmd, args ...string) *program {
 	return p
 }
 
-// freeAddress is one where nothing listens.
+// freeAddress returns an address at which nothing listens.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -140,19 +140,19 @@ func untilListening(t testing.TB, address string) {
 	}
 }
 
-// cpu is the processor time that the process has used.
+// cpu returns the processor time that the process has used.
 func (p *program) cpu(t testing.TB) time.Duration {
 	t.Helper()
 	var ts unix.Timespec
-	// The clock of another process (clock_getcpuclockid(3)).
+	// This is the clock of another process (clock_getcpuclockid(3)).
 	if err := unix.ClockGettime(int32(^p.Process.Pid)<<3|2, &ts); err != nil {
 		t.Fatal(err)
 	}
 	return time.Duration(ts.Nano())
 }
 
-// memory reads a field of /proc/PID/status in MB, such as RssAnon, the memory that is the process's own, or VmHWM, the
-// most that it ever had with the pages of its file.
+// memory reads a field of /proc/PID/status in MB, such as RssAnon, the private memory of the process, or VmHWM, its
+// maximum including the pages of the program's file.
 func (p *program) memory(t testing.TB, field string) float64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Process.Pid) + "/status")
@@ -172,7 +172,7 @@ func (p *program) memory(t testing.TB, field string) float64 {
 	return 0
 }
 
-// buildToolctl builds the program as users get it. With TOOLCTL_BIN it takes that.
+// buildToolctl builds the program as it is released. If TOOLCTL_BIN is set, it uses that program.
 func buildToolctl(t testing.TB) string {
 	t.Helper()
 	if bin := os.Getenv("TOOLCTL_BIN"); bin != "" {

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// shape is how the client of an SDK writes its requests of tools/call to the wire: the
-// headers of its HTTP library, in its order and case, and the members of the message in its.
+// shape is the form in which the client of an SDK sends tools/call: the headers of its HTTP library and the members of
+// the message, in their order and case.
 type shape struct {
 	name, version string
-	// headers are those of a POST, and stream those of the GET for what comes unasked, which clients of
+	// headers are the headers of a POST. stream has the headers of the GET for unsolicited messages, which clients of
 	// 2026-07-28 do not send. %[1]s is the host and %[2]s the session.
 	headers, stream string
-	// body takes the id, which is the progress token too, and the arguments.
+	// body has placeholders for the id, which is also the progress token, and for the arguments.
 	body string
 }
 
@@ -27,9 +27,9 @@ const (
 	modernMeta   = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"load","version":"1"},"io.modelcontextprotocol/clientCapabilities":{},"progressToken":%[1]d`
 )
 
-// shapes are those of the SDKs for TypeScript (as @modelcontextprotocol/sdk 1.32.2 and client 2.3.1 sent them on
-// Node 22, the first of which knows 2025-11-25 alone) and for Python (by the sources of mcp 1.x and 2.x and of httpx 0.28).
-// What makes their calls slower, their runtimes, is left out: the load is that on serve.
+// shapes are those of the SDKs for TypeScript (as sent by @modelcontextprotocol/sdk 1.32.2, which only knows
+// 2025-11-25, and client 2.3.1 on Node 22) and for Python (according to the sources of mcp 1.x and 2.x and of httpx
+// 0.28). The runtimes, which make their calls slower, are left out, because the benchmark measures the load on serve.
 var shapes = []shape{
 	{
 		"typescript", "2025-11-25",
@@ -57,8 +57,8 @@ var shapes = []shape{
 	},
 }
 
-// BenchmarkShapes is [BenchmarkOrdinary] with clients of the other SDKs. Over HTTP each call in
-// flight is of a client of its own, which has its stream for what comes unasked open if it has a session.
+// BenchmarkShapes is [BenchmarkOrdinary] with clients of the other SDKs. Over HTTP each concurrent call has its own
+// client. A client with a session keeps its stream for unsolicited messages open.
 func BenchmarkShapes(b *testing.B) {
 	bin := buildToolctl(b)
 	upstream := launch(b, again(b, "echo-upstream"))
@@ -83,7 +83,7 @@ func BenchmarkShapes(b *testing.B) {
 	stdioShapes(b, bin)
 }
 
-// open begins a session, where there are any, and returns a client that calls.
+// open begins a session, if the version has sessions, and returns a client that calls.
 func (s *shape) open(t testing.TB, at string, id int, args string) *caller {
 	t.Helper()
 	w := openWire(t, at, s.version)
@@ -102,12 +102,12 @@ func (s *shape) request(at string, w wire, id int, args string) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\n%scontent-length: %d\r\n\r\n%s", to.RequestURI(), s.head(s.headers, to, w), len(body), body)
 }
 
-// head fills the headers in.
+// head fills in the headers.
 func (s *shape) head(headers string, to *url.URL, w wire) string {
 	return strings.NewReplacer("%[1]s", to.Host, "%[2]s", w.session).Replace(headers)
 }
 
-// listen opens the stream of a session for what its server says unasked, until the test ends.
+// listen opens the stream of a session for unsolicited messages until the test ends.
 func (s *shape) listen(t testing.TB, at string, w wire) {
 	t.Helper()
 	to, err := url.Parse(at)
@@ -124,7 +124,7 @@ func (s *shape) listen(t testing.TB, at string, w wire) {
 	}
 }
 
-// TestShapes holds that each shape is one that serve answers.
+// TestShapes checks that serve accepts each shape.
 func TestShapes(t *testing.T) {
 	e := serveHTTP(t, "-f", echoTool(t))
 	for _, s := range shapes {
@@ -136,7 +136,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// echoTool is a file with a mock that is called as the tool of the load.
+// echoTool writes a manifest with a mock of the tool that the load calls.
 func echoTool(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "echo.yaml")

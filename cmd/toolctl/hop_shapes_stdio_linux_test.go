@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// stdioShapes are the clients of the other SDKs over stdin and stdout, where what tells them apart is the
-// order of the members of a message. All calls in flight are of one client.
+// stdioShapes measures the clients of the other SDKs over stdin and stdout, where they differ only in the order of the
+// members of a message. One client makes all calls.
 func stdioShapes(b *testing.B, bin string) {
 	r := overStdio(b, bin)
 	for _, s := range shapes {
@@ -33,19 +33,19 @@ func stdioShapes(b *testing.B, bin string) {
 	}
 }
 
-// line is the message of a call.
+// line returns the message of a call.
 func (s *shape) line(id int, args string) []byte { return fmt.Appendf(nil, s.body+"\n", id, args) }
 
-// stdioClient is a client over stdin and stdout that does as little work as can be done.
+// stdioClient is a client over stdin and stdout that does as little work as possible.
 type stdioClient struct {
 	in io.Writer
 
 	mu      sync.Mutex
 	waiting map[int]chan []byte // by id
-	ended   chan struct{}       // closed when nothing more comes
+	ended   chan struct{}       // closed at the end of the output
 }
 
-// start starts a program and begins a session with it, where there are any.
+// start starts a program and begins a session with it, if the version has sessions.
 func (s *shape) start(t testing.TB, cmd *exec.Cmd) *stdioClient {
 	t.Helper()
 	in, out := startPiped(t, cmd)
@@ -66,7 +66,7 @@ func (s *shape) start(t testing.TB, cmd *exec.Cmd) *stdioClient {
 	return c
 }
 
-// read hands each answer to who waits for it.
+// read passes each response to the call that waits for it.
 func (c *stdioClient) read(out io.Reader) {
 	defer close(c.ended)
 	for lines := bufio.NewReaderSize(out, 64<<10); ; {
@@ -81,12 +81,12 @@ func (c *stdioClient) read(out io.Reader) {
 		came := c.waiting[id]
 		c.mu.Unlock()
 		if err == nil && came != nil {
-			came <- line // which has room for it: an id is used by one call at a time
+			came <- line // has room, because only one call at a time uses an id
 		}
 	}
 }
 
-// caller returns a call that sends a message, whose id is that, and waits for its answer.
+// caller returns a function that sends a message with the given id and waits for its response.
 func (c *stdioClient) caller(message []byte, id int) func() error {
 	came := make(chan []byte, 1)
 	return func() error {
@@ -109,7 +109,7 @@ func (c *stdioClient) caller(message []byte, id int) func() error {
 	}
 }
 
-// TestStdioShapes holds that each shape is one that serve answers over stdin and stdout.
+// TestStdioShapes checks that serve accepts each shape over stdin and stdout.
 func TestStdioShapes(t *testing.T) {
 	file := echoTool(t)
 	for _, s := range shapes {

@@ -17,8 +17,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The parts of a route to a tool, each in a process of its own: an upstream, a plain
-// reverse proxy, and toolctl serve.
+// These programs are the parts of a route to a tool, each in its own process: an upstream, a plain reverse proxy, and
+// toolctl serve.
 
 // echoSchema and saidSchema are the schemas of the tool that an upstream offers.
 const (
@@ -26,8 +26,8 @@ const (
 	saidSchema = `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}`
 )
 
-// newEchoServer is an MCP server with the tool echo, which returns about as many bytes
-// as it is asked for: half of them as text, half as structured content.
+// newEchoServer returns an MCP server with the tool echo, which returns about the requested number of bytes: half as
+// text, half as structured content.
 func newEchoServer() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "echo", Version: "1"}, nil)
 	s.AddTool(&sdk.Tool{Name: "echo", Description: "Echo", InputSchema: json.RawMessage(echoSchema), OutputSchema: json.RawMessage(saidSchema)},
@@ -42,7 +42,7 @@ func newEchoServer() *sdk.Server {
 	return s
 }
 
-// echoUpstream is a program that serves it over HTTP, with sessions and without.
+// echoUpstream serves the echo server over HTTP, with sessions and without.
 func echoUpstream() {
 	s := newEchoServer()
 	get := func(*http.Request) *sdk.Server { return s }
@@ -52,14 +52,14 @@ func echoUpstream() {
 	serveUntilClosed(mux)
 }
 
-// echoStdio is a program that serves it over stdin and stdout.
+// echoStdio serves the echo server over stdin and stdout.
 func echoStdio() {
 	if err := newEchoServer().Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 		os.Exit(1)
 	}
 }
 
-// plainProxy is a program that passes requests on to the address in its argument.
+// plainProxy passes requests on to the address in its argument.
 func plainProxy() {
 	to, err := url.Parse(os.Args[1])
 	if err != nil {
@@ -69,8 +69,7 @@ func plainProxy() {
 	transport.MaxIdleConnsPerHost = 64
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: transport}
 	serveUntilClosed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// An answer that comes while net/http still looks for the end of the body it sends
-		// would cut the connection.
+		// If the response came before net/http has sent the whole request, net/http would cut the connection.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			panic(http.ErrAbortHandler)
@@ -80,8 +79,8 @@ func plainProxy() {
 	}))
 }
 
-// plainPipe is a program that starts the one in its argument and copies its stdin to it
-// and what that writes to its stdout.
+// plainPipe starts the program in its argument, and copies its stdin to the program and the program's stdout to its
+// own.
 func plainPipe() {
 	cmd := exec.Command(os.Args[1])
 	in, err := cmd.StdinPipe()
@@ -101,12 +100,12 @@ func plainPipe() {
 	os.Exit(0)
 }
 
-// copyPlain copies through memory: io.Copy of two files would leave it to the kernel.
+// copyPlain copies through memory, because io.Copy of two files would leave the work to the kernel.
 func copyPlain(to io.Writer, from io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, 64<<10))
 }
 
-// serveUntilClosed prints the address that it serves, and ends with stdin.
+// serveUntilClosed prints the address that it serves, and ends when stdin does.
 func serveUntilClosed(h http.Handler) {
 	s := httptest.NewServer(h)
 	fmt.Println(s.URL)

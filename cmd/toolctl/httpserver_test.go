@@ -11,10 +11,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// weatherKey is the key that the weather API of the scripts wants.
+// weatherKey is the key that the weather API of the scripts requires.
 const weatherKey = "k3y-that-must-not-show"
 
-// serveWeather starts a small REST API for a script and names it in API_URL.
+// serveWeather starts a small REST API for a script and sets API_URL to its address.
 func serveWeather(e *testscript.Env) {
 	var busy atomic.Int64
 	mux := http.NewServeMux()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Every command waits for the initialization of every package, so what takes long, such as compiling
-// long expressions, is done when it is first needed.
+// TestInitializationIsSmall checks that packages initialize quickly, because every command waits for that. Slow work,
+// such as compiling long expressions, must happen at the first use.
 func TestInitializationIsSmall(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes memory of its own: the limit is checked without it")
@@ -23,7 +23,7 @@ func TestInitializationIsSmall(t *testing.T) {
 	}
 	seen := 0
 	for _, m := range regexp.MustCompile(`(?m)^init (toolctl\.dev/\S+) @.*, (\d+) bytes,`).FindAllStringSubmatch(trace.String(), -1) {
-		if strings.HasSuffix(m[1], "/cmd/toolctl") { // these are the tests
+		if strings.HasSuffix(m[1], "/cmd/toolctl") { // the tests themselves
 			continue
 		}
 		seen++

@@ -16,7 +16,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// list --watch prints an object a change where it prints documents, and what happened to it.
+// TestListWatchEvents checks that list --watch prints one document for each change, and the event if requested.
 func TestListWatchEvents(t *testing.T) {
 	t.Parallel()
 	tool := func(name, text string) string {
@@ -90,14 +90,14 @@ func TestListWatchEvents(t *testing.T) {
 		}()
 		go func() {
 			lines := bufio.NewScanner(out)
-			lines.Scan() // the head
+			lines.Scan() // the header
 			lines.Scan()
 			first <- lines.Text()
 			_, _ = io.Copy(io.Discard, out)
 		}()
 		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()
-		for n := 0; ; n++ { // until it watches
+		for n := 0; ; n++ { // until the watch has started
 			save(tool("one", fmt.Sprint("Change ", n)))
 			select {
 			case line := <-first:
@@ -118,7 +118,7 @@ func TestListWatchEvents(t *testing.T) {
 	}
 }
 
-// list --watch prints what changes in files and in the store, under one head.
+// TestListWatch checks that list --watch prints the changes of files and of the store below one header.
 func TestListWatch(t *testing.T) {
 	t.Parallel()
 	tool := func(name, text string) string {

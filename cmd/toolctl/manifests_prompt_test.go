@@ -9,7 +9,7 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// exampleRenders has variables and the messages for every prompt of manifests/.
+// exampleRenders has the variables and the expected messages for every prompt of manifests/.
 var exampleRenders = map[string]struct {
 	args []string
 	want string

@@ -12,8 +12,8 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// exampleCalls has a command line and a part of its output for every tool of
-// manifests/. The tools of manifests/scenarios are called by their scenarios.
+// exampleCalls has a command line and a part of its output for every tool of manifests/. The tools of
+// manifests/scenarios are called by their scenarios.
 var exampleCalls = map[string][]struct {
 	args []string
 	code int
@@ -101,7 +101,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// runCommand runs a command line in this process and returns its exit code and all it printed.
+// runCommand runs a command line in this process and returns its exit code and its whole output.
 func runCommand(ctx context.Context, args ...string) (int, string) {
 	var out bytes.Buffer
 	code := run(ctx, args, strings.NewReader(""), &out, &out)

@@ -11,13 +11,13 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// serverFile describes the server that the command mcpserver of test scripts is.
+// serverFile describes the server that the command mcpserver of test scripts runs.
 type serverFile struct {
 	Name, Version, Instructions string
-	// Stderr is written at the start; Fail ends the program then.
+	// Stderr is written at the start. If Fail is set, the program then ends.
 	Stderr string
 	Fail   bool
-	// Tools answer with the arguments, or with Result.
+	// Tools return their arguments, or Result.
 	Tools []struct {
 		sdk.Tool
 		Result *sdk.CallToolResult `json:"result"`
@@ -31,8 +31,8 @@ type serverFile struct {
 	Templates []*sdk.ResourceTemplate
 }
 
-// mcpServer speaks MCP over stdio as the file in its first argument says. A second
-// argument is a file that must exist before it starts to work.
+// mcpServer speaks MCP over stdio according to the file in its first argument. A second argument is a file; the server
+// waits until it exists.
 func mcpServer() {
 	if err := serveMCP(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)

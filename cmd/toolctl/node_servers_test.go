@@ -28,8 +28,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// The tests of this file use real servers of the npm registry. .ci/node-servers
-// installs them and prints the folder for TOOLCTL_NODE_SERVERS.
+// These tests use real servers from the npm registry. .ci/node-servers installs them and prints the folder for
+// TOOLCTL_NODE_SERVERS.
 
 // nodeServer returns the main script of a server.
 func nodeServer(t *testing.T, name string) string {
@@ -52,7 +52,7 @@ func stdioServer(name string, args ...string) *v1.MCPServer {
 	return s
 }
 
-// openServers opens a workspace of servers as every command does: from files.
+// openServers opens a workspace with servers from files, as every command does.
 func openServers(t *testing.T, servers ...*v1.MCPServer) (*app, *action.Workspace) {
 	t.Helper()
 	dir := t.TempDir()
@@ -82,7 +82,7 @@ func openServers(t *testing.T, servers ...*v1.MCPServer) (*app, *action.Workspac
 	return a, w
 }
 
-// discoverReady asks all servers, all of which must be ready and give no reason for a warning.
+// discoverReady queries all servers. All must be ready without warnings.
 func discoverReady(t *testing.T, w *action.Workspace) map[string]mcp.ServerState {
 	t.Helper()
 	states := map[string]mcp.ServerState{}
@@ -105,7 +105,7 @@ func execute(t *testing.T, w *action.Workspace, tool, args string) (v1.Result, e
 	return w.Registry.Execute(t.Context(), v1.Call{Tool: tool, Args: json.RawMessage(args)})
 }
 
-// text calls a tool that must succeed and returns its content, unquoted when it is text.
+// text calls a tool, which must succeed, and returns its content, without quotes if it is a string.
 func text(t *testing.T, w *action.Workspace, tool string, args any) string {
 	t.Helper()
 	raw, err := json.Marshal(args)
@@ -123,8 +123,8 @@ func text(t *testing.T, w *action.Workspace, tool string, args any) string {
 	return string(res.Content)
 }
 
-// everythingCalls is a call of each tool of server-everything that needs nothing of
-// the client, and what its content holds.
+// everythingCalls has a call and a part of its result for each tool of server-everything that needs nothing from the
+// client.
 var everythingCalls = []struct {
 	tool, args, content string
 	parts               []string
@@ -143,7 +143,7 @@ var everythingCalls = []struct {
 	{"trigger-long-running-operation", `{"duration":0.2,"steps":2}`, `completed`, []string{"text"}},
 }
 
-// needsTasks is the one that asks the client for task augmentation.
+// needsTasks is the tool that requires task augmentation from the client.
 const needsTasks = "simulate-research-query"
 
 func TestNodeEverything(t *testing.T) {
@@ -314,7 +314,7 @@ func TestNodeMemory(t *testing.T) {
 	script := nodeServer(t, "memory")
 	server := stdioServer("memory", script)
 	server.Spec.Env = map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}
-	for i, want := range []string{`"Ada"`, `"knows"`} { // a second session reads what the first wrote
+	for i, want := range []string{`"Ada"`, `"knows"`} { // the second session reads the data that the first one wrote
 		_, w := openServers(t, server)
 		discoverReady(t, w)
 		if i == 0 {
@@ -333,9 +333,9 @@ func TestNodeMemory(t *testing.T) {
 	}
 }
 
-// A child that is killed with SIGKILL between calls is started again by the next
-// call. During a call, the call is repeated when the tool's hints allow it; else it
-// fails with a typed error, and the next one works.
+// TestNodeKilled checks that the next call restarts a child that was killed with SIGKILL between calls. A call that
+// was running is repeated if the tool's hints allow it. Otherwise it fails with a typed error, and the next call
+// works.
 func TestNodeKilled(t *testing.T) {
 	t.Parallel()
 	const long = "trigger-long-running-operation"
@@ -353,7 +353,7 @@ func TestNodeKilled(t *testing.T) {
 		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		// A call that races with the death of the child may be lost: it then says so.
+		// A call that races with the death of the child may be lost. Its error then says so.
 		res, err := execute(t, w, "everything__echo", `{"message":"again"}`)
 		var lost *v1.MCPError
 		if err != nil && !errors.As(err, &lost) {
@@ -369,7 +369,7 @@ func TestNodeKilled(t *testing.T) {
 		}
 	}
 
-	// killDuring calls the long operation and kills the server at its first report.
+	// killDuring calls the long operation and kills the server at its first progress report.
 	killDuring := func(server, args string) (v1.Result, error) {
 		victim := pid(server)
 		pids = append(pids, victim)
@@ -407,7 +407,8 @@ func TestNodeKilled(t *testing.T) {
 	}
 }
 
-// Two sessions say the same of their tools, so a lock of real servers does not drift by itself.
+// TestNodeLock checks that two sessions describe their tools alike, so that a lock of real servers does not drift by
+// itself.
 func TestNodeLock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

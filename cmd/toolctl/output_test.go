@@ -10,13 +10,13 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// failing is a stdout that takes no more.
+// failing is a stdout whose writes fail.
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func TestOutputThatIsLost(t *testing.T) {
-	t.Setenv("CITIES_TOKEN", "x") // else validate warns that it is not set
+	t.Setenv("CITIES_TOKEN", "x") // otherwise validate warns that it is not set
 	commands := [][]string{
 		{"validate", "../../manifests"},
 		{"validate", "../../manifests", "-o", "json"},

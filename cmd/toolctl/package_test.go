@@ -30,8 +30,8 @@ func cli(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	return strings.TrimSpace(out.String()), said.String()
 }
 
-// A package goes from a folder to a registry, is signed, and is served by its digest, or by a tag
-// whose packages are signed.
+// TestPackages pushes a package from a folder to a registry, signs it, and serves it by its digest or by a tag whose
+// packages are signed.
 func TestPackages(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	srv := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
@@ -86,7 +86,7 @@ func TestPackages(t *testing.T) {
 	if line := s.wait(t, `"msg":"the reload failed`); !strings.Contains(line, digest+": the package is not signed") {
 		t.Error(line)
 	}
-	cli(t, exitOK, "package", "push", strings.Replace(tag, ":v1", ":other", 1), "-f", tools) // nothing new
+	cli(t, exitOK, "package", "push", strings.Replace(tag, ":v1", ":other", 1), "-f", tools) // the package already exists
 	if body := s.readyz(t); !strings.Contains(body, `"commit":"`+res.Digest+`"`) || !strings.Contains(body, digest) {
 		t.Error(body)
 	}
@@ -118,7 +118,8 @@ func TestPackages(t *testing.T) {
 	cli(t, exitInvalid, "package", "push", tag, "-f", tools)
 }
 
-// The digest of a package depends on its manifests, and not on where it is made or how they were given.
+// TestPackageOfAnyWorkingDirectory checks that the digest of a package depends only on its manifests, and not on the
+// folder in which it is built or how the manifests were named.
 func TestPackageOfAnyWorkingDirectory(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	srv := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
@@ -132,7 +133,7 @@ func TestPackageOfAnyWorkingDirectory(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "work", "prod", "two.yaml"), fmt.Sprintf(mockTool, "two"))
 	for _, tc := range []struct {
 		name string
-		ways [][2]string // the working directory, and what is given
+		ways [][2]string // the working directory and the path
 	}{
 		{"-k", [][2]string{{"work", "prod"}, {".", "work/prod"}, {"work/prod", "."}, {"work/base", "../prod"}, {".", filepath.Join(dir, "work", "prod")}}},
 		{"-f", [][2]string{{"work", "base"}, {".", "work/base"}, {"work/base", "."}, {"work/prod", "../base"}, {".", filepath.Join(dir, "work", "base")}}},

@@ -11,8 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The files for other people's pipelines are YAML, and the commands in them exist with the
-// flags that they are given.
+// TestPipelineFiles checks that the CI files for users are YAML, and that their commands and flags exist.
 func TestPipelineFiles(t *testing.T) {
 	command := regexp.MustCompile(`(?m)(?:^|[ "'])toolctl ([a-z]+)((?: [^|&;>\n]*)?)`)
 	flag := regexp.MustCompile(`(?:^| )(--?[a-z][a-z-]*)`)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// asUser is the address of a store for another user.
+// asUser returns the address of a store for another user.
 func asUser(t *testing.T, dsn, user string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)
@@ -20,7 +20,8 @@ func asUser(t *testing.T, dsn, user string) string {
 	return u.String()
 }
 
-// TestPostgresRoles: a user who may not make tables, or only read, gets as far as the rights go, and is told which is missing.
+// TestPostgresRoles checks that users without the right to create tables, or with only read access, can use what their
+// rights allow, and that the error names a missing right.
 func TestPostgresRoles(t *testing.T) {
 	t.Parallel()
 	dsn := newDatabase(t)
@@ -87,7 +88,7 @@ spec: {limits: [{tools: [pay], max_calls: 5, per: session}]}
 	must("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + schema + " TO writer")
 	must("GRANT SELECT ON ALL TABLES IN SCHEMA " + schema + " TO reader")
 
-	// Who may write needs no right to make tables.
+	// Users who may write need no right to create tables.
 	works("writer", "apply", "-f", dir)
 	works("writer", "list")
 	works("writer", "call", "pay", "--session", "s")
@@ -98,7 +99,7 @@ spec: {limits: [{tools: [pay], max_calls: 5, per: session}]}
 	works("writer", "serve")
 	refused("writer", exitFailed, []string{"own"}, "store", "compact")
 
-	// Who may only read reads.
+	// Users who may only read can read.
 	works("reader", "list")
 	works("reader", "describe", "tool/pay")
 	works("reader", "audit", "list")

@@ -12,8 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/postgres/pgtest"
 )
 
-// database is the PostgreSQL server of the tests of this package, started by the first that
-// needs it.
+// database is the PostgreSQL server of the tests of this package. The first test that needs it starts it.
 var database struct {
 	once   sync.Once
 	server *pgtest.Server
@@ -39,7 +38,7 @@ func (m withDatabase) Run() int {
 	return code
 }
 
-// newDatabase is the address of a store that is not there yet.
+// newDatabase returns the address of a store that does not exist yet.
 func newDatabase(t testing.TB) string {
 	t.Helper()
 	server, err := startDatabase()
@@ -56,8 +55,8 @@ func newDatabase(t testing.TB) string {
 	return dsn
 }
 
-// postgresStore is a command of scripts: it sets the variable that it is given to the address of a
-// new store. Where there is no server the script is skipped.
+// postgresStore is a command of scripts that sets a variable to the address of a new store. Without a server, the
+// script is skipped.
 func postgresStore(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: postgres-store VARIABLE")

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// realClients is the folder of clients that .ci/mcp-clients installs.
+// realClients returns the folder with the clients that .ci/mcp-clients installs.
 func realClients(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("TOOLCTL_MCP_CLIENTS")
@@ -22,8 +22,8 @@ func realClients(t *testing.T) string {
 	return dir
 }
 
-// servedGateway is toolctl serve in front of the SDK's own everything-server: the arguments
-// that start it over stdio, and where it is served over HTTP.
+// servedGateway runs toolctl serve in front of the SDK's everything-server. It returns the arguments that start it
+// over stdio, and its address over HTTP.
 func servedGateway(t *testing.T) (args []string, url string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ const (
 	everythingStatic = "This is the content of the static text resource."
 )
 
-// The clients of the TypeScript SDK, of its first and second line.
+// TestTypeScriptClients connects the clients of both major versions of the TypeScript SDK.
 func TestTypeScriptClients(t *testing.T) {
 	t.Parallel()
 	dir := realClients(t)
@@ -87,7 +87,7 @@ func TestTypeScriptClients(t *testing.T) {
 	}
 }
 
-// The command line of the MCP Inspector.
+// TestInspector connects the command line of the MCP Inspector.
 func TestInspector(t *testing.T) {
 	t.Parallel()
 	dir := realClients(t)

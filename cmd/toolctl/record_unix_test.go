@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A real record of server-filesystem replays the same with the server gone.
+// TestRecordFilesystemAndReplay checks that a real recording of server-filesystem replays the same without the server.
 func TestRecordFilesystemAndReplay(t *testing.T) {
 	script := nodeServer(t, "filesystem")
 	dir := writeFiles(t, map[string]string{"data/notes.txt": "hello\n"})

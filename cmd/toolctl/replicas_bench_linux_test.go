@@ -16,8 +16,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/postgres"
 )
 
-// BenchmarkServeStore compares a mock call over HTTP, with a policy that counts and with the audit, between a store in a
-// SQLite file and one in PostgreSQL: each a process of its own, 64 calls in flight.
+// BenchmarkServeStore compares a mock call over HTTP, with a counting policy and the audit, between a store in a
+// SQLite file and a store in PostgreSQL. Each gateway is its own process, with 64 concurrent calls.
 func BenchmarkServeStore(b *testing.B) {
 	dir := b.TempDir()
 	writeFile(b, filepath.Join(dir, "tools.yaml"), `
@@ -43,7 +43,7 @@ spec: {max_total_tool_calls: 1000000000}
 		p := launchServe(b, again(b, "toolctl"), "--store", s.dsn, "--token-file", filepath.Join(dir, "tokens"), "--access-log", "none", "--principal-share", "1")
 		http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost = 64
 		b.Run(s.name, func(b *testing.B) {
-			b.SetParallelism(32) // for each of the processors
+			b.SetParallelism(32) // for each processor
 			before := p.cpu(b)
 			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
@@ -61,8 +61,8 @@ spec: {max_total_tool_calls: 1000000000}
 	}
 }
 
-// BenchmarkChangeServed is how long it takes from the commit of a change until three replicas serve it, and what
-// processor time one of them needs for that.
+// BenchmarkChangeServed measures the time from the commit of a change until three replicas serve it, and the processor
+// time that one of them needs.
 func BenchmarkChangeServed(b *testing.B) {
 	for _, others := range []int{0, 1000} {
 		b.Run(fmt.Sprintf("%d-tools", others+1), func(b *testing.B) {

@@ -18,7 +18,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
-// toolText is a tool whose description tells the versions of it apart.
+// toolText returns a tool whose description is the mark, which distinguishes its versions.
 func toolText(name, mark string) string {
 	return fmt.Sprintf("apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: %s}\nspec: {description: %q, input_schema: {type: object}, mock_result: 1}\n", name, mark)
 }
@@ -35,7 +35,7 @@ func writeSet(t *testing.T, file string, n int, mark string) {
 	}
 }
 
-// contents are the objects of records, each with its mark.
+// contents formats the objects of records, each with its mark.
 func contents(records []store.Record) string {
 	var out []string
 	for _, r := range records {
@@ -44,8 +44,8 @@ func contents(records []store.Record) string {
 	return strings.Join(out, " ")
 }
 
-// roundsOf is how often a test tries: the long number with TOOLCTL_SOAK, few times under the race
-// detector, else the usual one.
+// roundsOf returns the number of rounds of a test: long with TOOLCTL_SOAK, few under the race detector, and otherwise
+// the usual number.
 func roundsOf(usual, long int) int {
 	switch {
 	case os.Getenv("TOOLCTL_SOAK") != "":
@@ -56,8 +56,7 @@ func roundsOf(usual, long int) int {
 	return usual
 }
 
-// killWhileWriting kills a program a moment after it has begun to write a file, at the latest
-// when it has ended.
+// killWhileWriting kills a program a moment after it has begun to write a file, unless the program ends first.
 func killWhileWriting(cmd *exec.Cmd, file string, ended <-chan struct{}) (began bool) {
 	state := func() (int64, time.Time) {
 		info, err := os.Stat(file)
@@ -67,7 +66,7 @@ func killWhileWriting(cmd *exec.Cmd, file string, ended <-chan struct{}) (began 
 		return info.Size(), info.ModTime()
 	}
 	size, at := state()
-	for more := -1; more != 0; { // so many looks after the first write
+	for more := -1; more != 0; { // more is the number of further checks after the first write
 		select {
 		case <-ended:
 			return more > 0
@@ -84,9 +83,9 @@ func killWhileWriting(cmd *exec.Cmd, file string, ended <-chan struct{}) (began 
 	return true
 }
 
-// TestKillApplyAndUndo kills the program at any moment of an apply or an undo, every second time
-// while it writes: the store has the old state or the new one, and its inventory and its revisions
-// say so. With TOOLCTL_SOAK it does that 200 times.
+// TestKillApplyAndUndo kills the program at a random moment of an apply or an undo, every second time while it writes.
+// The store must have the old or the new state, with the matching inventory and revisions. With TOOLCTL_SOAK it makes
+// 200 rounds.
 func TestKillApplyAndUndo(t *testing.T) {
 	t.Parallel()
 	rounds := roundsOf(24, 200)
@@ -135,7 +134,7 @@ func TestKillApplyAndUndo(t *testing.T) {
 	}
 	carriedOut, writing := 0, 0
 	before, last := read(0)
-	earlier := "" // what an undo goes back to
+	earlier := "" // the state that an undo restores
 	for round := 1; round <= rounds; round++ {
 		args, want := apply, ""
 		if round%3 == 0 && earlier != "" {
@@ -189,9 +188,8 @@ func TestKillApplyAndUndo(t *testing.T) {
 	}
 }
 
-// TestTwoAppliers: of two processes that apply the same object to two sets at the same time one
-// gets it, and the other is told of it and changes nothing; so it is with two plans. With
-// TOOLCTL_SOAK it does that 100 times.
+// TestTwoAppliers checks that of two processes that apply the same object to two sets at the same time, one succeeds,
+// and the other gets an error and changes nothing; likewise for two plans. With TOOLCTL_SOAK it makes 100 rounds.
 func TestTwoAppliers(t *testing.T) {
 	t.Parallel()
 	rounds := roundsOf(20, 100)

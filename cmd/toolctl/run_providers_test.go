@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// Each provider runs a prompt against an API of its own form: the model asks for a
-// tool, gets its result, and answers; whole and streamed.
+// TestRunWithEachProvider runs a prompt with each provider against a fake of its API: the model calls a tool, gets its
+// result, and answers; streamed and not streamed.
 func TestRunWithEachProvider(t *testing.T) {
 	event := func(name, data string) string {
 		if name != "" {
@@ -28,10 +28,10 @@ func TestRunWithEachProvider(t *testing.T) {
 	}
 	providers := []struct {
 		name, base, key string
-		call, text      string // whole replies
+		call, text      string // replies that are not streamed
 		callStream      string
 		textStream      string
-		result          string // how the result of the tool stands in the second request
+		result          string // the tool's result as the second request contains it
 	}{
 		{
 			name: "openai", base: "OPENAI_BASE_URL", key: "OPENAI_API_KEY",
@@ -138,8 +138,8 @@ spec: {template: "What should I pack for {{.city}}?", model: m-1, tools: [get-we
 	}
 }
 
-// The judge of 'toolctl test' is a model of the same providers: its key, its address and its way to hold a reply to
-// a schema are theirs.
+// TestJudgeOverHTTP checks that the judge of 'toolctl test' uses the key, the address and the output schema of its
+// provider.
 func TestJudgeOverHTTP(t *testing.T) {
 	const secret = "key-of-the-test-0123456789"
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

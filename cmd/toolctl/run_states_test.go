@@ -11,8 +11,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
-// TestRunOfAFolder: a run that an earlier toolctl kept as a file goes on, and is in the store when
-// it waits again.
+// TestRunOfAFolder checks that a run that an earlier toolctl saved as a file can be resumed, and is saved in the store
+// when it is pending again.
 func TestRunOfAFolder(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -61,7 +61,7 @@ spec: {description: Ask, tools: [pay], template: Pay}
 	listed("")
 }
 
-// toTheFolder moves the one run of a store to where an earlier toolctl kept it.
+// toTheFolder moves the only run of a store to the folder in which an earlier toolctl kept it.
 func toTheFolder(t *testing.T, dir string) string {
 	t.Helper()
 	st, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"), store.Options{})

@@ -43,7 +43,7 @@ func toolctl(t *testing.T, wantExit int, args ...string) (stdout, stderr string)
 	return out.String(), errs.String()
 }
 
-// What was recorded from a real API plays the same when the API is gone.
+// TestRecordHTTPAndReplay checks that a recording of a real API replays the same without the API.
 func TestRecordHTTPAndReplay(t *testing.T) {
 	t.Parallel()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +77,7 @@ spec:
 	toolctl(t, exitOK, "record", "-f", tool, "--cassette", cassette, "--", "call", "degrees", "-a", "city=Oslo")
 	_, real := toolctl(t, exitFailed, "record", "-f", tool, "--cassette", cassette, "--append", "--", "call", "degrees", "-a", "city=Atlantis")
 	api.Close()
-	toolctl(t, exitUnavailable, "call", "-f", tool, "degrees", "-a", "city=Oslo") // it is really gone
+	toolctl(t, exitUnavailable, "call", "-f", tool, "degrees", "-a", "city=Oslo") // the API cannot be reached
 	out, _ := toolctl(t, exitOK, "test", tool, filepath.Join(dir, "play"), "-v")
 	first, _, _ := strings.Cut(strings.TrimPrefix(real, "recorded 1 call in "+cassette+"\nerror: "), "\n")
 	if !strings.Contains(out, first) {
@@ -85,12 +85,12 @@ spec:
 	}
 }
 
-// With --live the real tools are called, those of a turn at once, and no mock is asked.
+// TestLive checks that --live calls the real tools, those of a turn in parallel, and no mocks.
 func TestLive(t *testing.T) {
 	both := make(chan struct{}, 2)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		both <- struct{}{}
-		for len(both) < 2 { // neither answers before both were asked
+		for len(both) < 2 { // neither call returns before both have arrived
 			select {
 			case <-r.Context().Done():
 				return
@@ -113,7 +113,7 @@ func TestLive(t *testing.T) {
 	toolctl(t, exitOK, "test", dir, "--live", "--allow-private-network")
 }
 
-// What clients of serve call is recorded until it ends.
+// TestRecordServe checks that the calls of clients of serve are recorded until it ends.
 func TestRecordServe(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"tool.yaml": "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: a}\nspec: {description: a, input_schema: {type: object}, mock_result: {sum: 1}}\n"})
 	cassette := filepath.Join(dir, "calls.yaml")
@@ -136,7 +136,7 @@ func TestRecordServe(t *testing.T) {
 		if !strings.Contains(message, `"id"`) {
 			continue
 		}
-		for lines.Scan() && !strings.Contains(lines.Text(), `"id"`) { // notifications
+		for lines.Scan() && !strings.Contains(lines.Text(), `"id"`) { // skip notifications
 		}
 	}
 	client.Close()
@@ -154,7 +154,7 @@ func TestRecordServe(t *testing.T) {
 	}
 }
 
-// The scenarios are played again when a file changes, and the command ends with ctx.
+// TestWatch checks that the scenarios run again when a file changes, and that the command ends with ctx.
 func TestWatch(t *testing.T) {
 	const tool = "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: a}\nspec: {description: a, input_schema: {type: object}, mock_result: %d}\n"
 	dir := writeFiles(t, map[string]string{
@@ -187,14 +187,14 @@ func TestWatch(t *testing.T) {
 	until("1 scenario: 1 passed, 0 failed, 0 skipped")
 	until("watching")
 	stop()
-	for lines.Scan() { // what is left
+	for lines.Scan() { // read the rest
 	}
 	if code := <-ended; code != exitOK {
 		t.Errorf("exit %d", code)
 	}
 }
 
-// The elements and attributes that the JUnit schema of Jenkins (junit-10.xsd) has.
+// junitSchema has the elements and attributes of the JUnit schema of Jenkins (junit-10.xsd).
 var junitSchema = map[string]struct{ attrs, required, children []string }{
 	"testsuites": {[]string{"name", "time", "tests", "failures", "disabled", "errors"}, nil, []string{"testsuite"}},
 	"testsuite":  {[]string{"name", "tests", "failures", "errors", "time", "disabled", "skipped", "timestamp", "hostname", "id", "package", "group", "file", "log", "url", "version"}, []string{"name", "tests", "failures", "errors"}, []string{"properties", "testcase", "system-out", "system-err"}},

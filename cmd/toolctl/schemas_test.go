@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/schemas"
 )
 
-// What the program refuses, by kind: a line is the metadata and the spec.
+// refusedManifests are invalid manifests by kind. Each line has the metadata and the spec.
 var refusedManifests = map[string]map[string]string{
 	"Tool": {
 		"upper case in a name":        `{metadata: {name: GetWeather}, spec: {mock_result: 1, description: d, input_schema: {}}}`,
@@ -86,12 +86,13 @@ var refusedManifests = map[string]map[string]string{
 	},
 }
 
-// The published schemas refuse what the program refuses, and take what it takes.
+// TestSchemasRefuseWhatTheProgramRefuses checks that the published schemas and the program accept and refuse the same
+// manifests.
 func TestSchemasRefuseWhatTheProgramRefuses(t *testing.T) {
 	t.Parallel()
 	cache := validate.NewCache(validate.Options{})
 	dir := t.TempDir()
-	// agree asks the program and both schemas, and reports who takes the manifest.
+	// agree checks a manifest with the program and both schemas, and reports a disagreement.
 	agree := func(t *testing.T, kind, text string, taken bool) {
 		t.Helper()
 		file := filepath.Join(dir, "m.yaml")

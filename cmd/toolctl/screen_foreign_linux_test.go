@@ -12,11 +12,11 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// obeyed is what a terminal would do more than print, but for our own colours.
+// obeyed matches everything that a terminal would not just print, except our own colours.
 var obeyed = regexp.MustCompile("\x1b(?:[^\\[]|\\[(?:[^03]|0[^m]|3[^123]|3[123][^m]))|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\u0080-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000f0000-\U000fffff]")
 
-// Whatever an MCP server says, of itself, of its tools, prompts and resources, in results and
-// in errors: a terminal obeys none of it, and shows it in no colour of ours.
+// TestScreenGetsNothingOfServers checks that no text of an MCP server, about itself, its tools, prompts and resources,
+// in results or in errors, controls the terminal or appears in our colours.
 func TestScreenGetsNothingOfServers(t *testing.T) {
 	const evil = "x\x1b[2J\x1b]0;title\x07\u009b2J\u202ey\x1b[31mFOREIGN\x1b[0m\u2066z\u200f\u2028\x7f"
 	quotedEvil, err := json.Marshal(evil)
@@ -60,7 +60,7 @@ spec: {require_approval: [pay]}
 		said := make(chan string, 1)
 		go func() {
 			var b strings.Builder
-			_, _ = io.Copy(&b, keyboard) // it ends with an error when the other end is closed
+			_, _ = io.Copy(&b, keyboard) // ends with an error when the other end is closed
 			said <- b.String()
 		}()
 		run(t.Context(), args, strings.NewReader(""), tty, tty)
@@ -89,7 +89,7 @@ spec: {require_approval: [pay]}
 	} {
 		check(append(strings.Fields(strings.ReplaceAll(command, evil, "\x1b[2J"+"\u202e")), "-f", "all.yaml")...)
 	}
-	// Approvals: what a caller, who may be a model, sends.
+	// Approvals contain texts of a caller, which may be a model.
 	args, _ := json.Marshal(map[string]any{"a" + evil: evil})
 	var said strings.Builder
 	if code := run(t.Context(), []string{"apply", "-f", "shop.yaml"}, strings.NewReader(""), io.Discard, &said); code != exitOK {
@@ -102,7 +102,7 @@ spec: {require_approval: [pay]}
 	for _, command := range []string{"approvals list", "approvals list -o wide", "approvals list -o json", "approvals list -o yaml", "approvals show " + id, "approvals show " + id + " -o yaml", "approvals approve " + id, "audit list -o wide", "audit list -o json"} {
 		check(strings.Fields(command)...)
 	}
-	// A character that comes in two writes.
+	// The character is split over two writes.
 	keyboard, tty := terminal(t)
 	s := screen{w: tty}
 	for _, piece := range []string{"a\xc2", "\x9b2Jb", paintOf(red) + "ours" + paintEnd + "\n"} {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A terminal must not obey what a model, a tool or a prompt says; a pipe gets it as it is.
+// TestScreenGetsNoControlCharacters checks that texts of models, tools and prompts cannot control a terminal, and
+// reach a pipe unchanged.
 func TestScreenGetsNoControlCharacters(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "p.yaml"), `

@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Most tests wait for other processes: four to a processor keep it busy. The flag -parallel says otherwise.
+	// Most tests wait for other processes, so four for each processor keep it busy. The flag -parallel overrides this.
 	_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
 	testscript.Main(withDatabase{m}, map[string]func(){
 		"mcpserver":         mcpServer,    // see mcpserver_test.go

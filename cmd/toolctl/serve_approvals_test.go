@@ -125,7 +125,7 @@ func TestServeApprovals(t *testing.T) {
 				t.Errorf("bob gets ann's: %s", other)
 			}
 
-			// What waits survives the server, and is there for the next session of the principal.
+			// Pending calls survive the server, and are visible in the next session of the principal.
 			s.stop()
 			if code := <-s.ended; code != exitOK {
 				t.Fatalf("exit code %d", code)
@@ -157,7 +157,7 @@ func TestServeApprovals(t *testing.T) {
 				t.Errorf("denied: %s %s", text, meta)
 			}
 
-			// By its name.
+			// The approval is named in the call.
 			text, _ = payCall(t, ann, map[string]any{"amount": 6}, nil)
 			id = pendingCallID.FindStringSubmatch(text)
 			approve("approve", id[1])
@@ -165,7 +165,7 @@ func TestServeApprovals(t *testing.T) {
 				t.Errorf("by its name: %s", text)
 			}
 
-			// Lists and calls of one principal are not those of another.
+			// Each principal has its own list and its own calls.
 			if a, b := toolNames(t, ann), toolNames(t, bob); a != "look pay" || b != "pay" {
 				t.Errorf("ann sees %s, bob %s", a, b)
 			}
@@ -177,7 +177,7 @@ func TestServeApprovals(t *testing.T) {
 	}
 }
 
-// Without a store nobody can approve, and both sides are told so.
+// TestServeApprovalsWithoutAStore checks that both sides learn that nobody can approve without a store.
 func TestServeApprovalsWithoutAStore(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "shop.yaml"), approvalShop)
@@ -194,7 +194,7 @@ func TestServeApprovalsWithoutAStore(t *testing.T) {
 	}
 }
 
-// A client that has forms is asked at once.
+// TestServeAsksTheClient checks that a client with forms gets the question at once.
 func TestServeAsksTheClient(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "shop.yaml"), approvalShop)
@@ -227,7 +227,8 @@ func TestServeAsksTheClient(t *testing.T) {
 	}
 }
 
-// A client with a token approves its own call by a form only when the policies say so.
+// TestServeClientsDoNotApproveThemselves checks that a client with a token can approve its own call with a form only
+// if the policies allow it.
 func TestServeClientsDoNotApproveThemselves(t *testing.T) {
 	t.Parallel()
 	policy := func(name, approvers string) string {
@@ -237,8 +238,8 @@ func TestServeClientsDoNotApproveThemselves(t *testing.T) {
 	shop = strings.TrimSuffix(shop, "\n")
 	for name, tt := range map[string]struct {
 		policies   string
-		ann, bob   bool // the form of each counts
-		consenting bool // the tool asks for the consent of the person at the client
+		ann, bob   bool // whether the form of each may approve
+		consenting bool // the tool requires the consent of the client's user
 	}{
 		"nothing is said":             {policies: policy("a", "")},
 		"self":                        {policies: policy("a", ", approvers: {self: true}"), ann: true, bob: true},

@@ -20,7 +20,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// auditedStore is a store with the tool "order", which calls upstream.
+// auditedStore returns a store with the tool "order", which calls upstream.
 func auditedStore(t *testing.T, upstream http.HandlerFunc) string {
 	t.Helper()
 	srv := httptest.NewServer(upstream)
@@ -39,7 +39,7 @@ spec:
 	return store
 }
 
-// auditOf is what 'audit list --all -o json' prints.
+// auditOf returns the output of 'audit list --all -o json'.
 func auditOf(t *testing.T, store string) []auditLine {
 	t.Helper()
 	var out, stderr bytes.Buffer
@@ -67,7 +67,7 @@ func readyz(t *testing.T, p *program) (code int, text string) {
 	return res.StatusCode, string(body)
 }
 
-// fileLimit sets how large the files may become that a process writes.
+// fileLimit sets the maximum size of files that a process may write.
 func fileLimit(t *testing.T, p *program, bytes uint64) {
 	t.Helper()
 	limit := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
@@ -76,7 +76,7 @@ func fileLimit(t *testing.T, p *program, bytes uint64) {
 	}
 }
 
-// callAll makes calls by 16 clients and returns how many succeeded.
+// callAll makes calls from 16 clients and returns the number of successful calls.
 func callAll(t *testing.T, p *program, each int) int64 {
 	t.Helper()
 	var done atomic.Int64
@@ -101,8 +101,8 @@ func callAll(t *testing.T, p *program, each int) int64 {
 	return done.Load()
 }
 
-// No call runs of which the audit has no line: calls are refused as long as the disk is
-// full, /readyz says so, and the audit says what is missing.
+// TestServeAuditFull checks that no call runs without a line in the audit: while the disk is full, calls are refused,
+// /readyz reports it, and the audit later names the missing lines.
 func TestServeAuditFull(t *testing.T) {
 	t.Parallel()
 	var orders atomic.Int64
@@ -114,12 +114,12 @@ func TestServeAuditFull(t *testing.T) {
 	if code, text := readyz(t, s); code != http.StatusOK {
 		t.Fatalf("/readyz at the start: %d %s", code, text)
 	}
-	readyz(t, s) // it listens before it opens the store
+	readyz(t, s) // serve listens before it opens the store
 	wal, err := os.Stat(store + "-wal")
 	if err != nil {
 		t.Fatal(err)
 	}
-	fileLimit(t, s, uint64(wal.Size())+100<<10) // some calls get through
+	fileLimit(t, s, uint64(wal.Size())+100<<10) // enough for some calls
 	ok := callAll(t, s, 10)
 	if ok == 0 || ok == 160 {
 		t.Fatalf("%d calls of 160 succeeded", ok)
@@ -132,7 +132,7 @@ func TestServeAuditFull(t *testing.T) {
 		t.Errorf("%d calls succeeded and %d ran while the disk was full", got, orders.Load()-ran)
 	}
 	fileLimit(t, s, unix.RLIM_INFINITY)
-	for deadline := time.Now().Add(20 * time.Second); ; { // without a call
+	for deadline := time.Now().Add(20 * time.Second); ; { // even without a call
 		if code, _ := readyz(t, s); code == http.StatusOK {
 			break
 		}
@@ -156,13 +156,14 @@ func TestServeAuditFull(t *testing.T) {
 	if count[v1.StatusStarted] != orders.Load() || count[v1.StatusGap] == 0 || count[v1.StatusComplete] > orders.Load() {
 		t.Errorf("%d calls ran; the audit has %v", orders.Load(), count)
 	}
-	// Of each call that was refused one line is missing, and of those whose outcome came too late.
+	// One line is missing for each refused call, and for each call whose outcome could not be written.
 	if want := 192 - ok + count[v1.StatusStarted] - 16 - count[v1.StatusComplete] + 16; missing != want {
 		t.Errorf("the gaps have %d lines; want %d of %v, %d succeeded", missing, want, count, ok)
 	}
 }
 
-// A server that is to go on does, and says what it goes on without.
+// TestServeAuditBestEffort checks that a best-effort server continues without the audit, and reports what it continues
+// without.
 func TestServeAuditBestEffort(t *testing.T) {
 	var orders atomic.Int64
 	store := auditedStore(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -170,7 +171,7 @@ func TestServeAuditBestEffort(t *testing.T) {
 		io.WriteString(w, "{}")
 	})
 	s := launchServe(t, again(t, "toolctl"), "--store", store, "--allow-private-network", "--audit", "best-effort")
-	readyz(t, s) // it listens before it opens the store
+	readyz(t, s) // serve listens before it opens the store
 	fileLimit(t, s, 1)
 	if got := callAll(t, s, 2); got != 32 || orders.Load() != 32 {
 		t.Errorf("%d calls succeeded and %d ran; want 32", got, orders.Load())
@@ -193,7 +194,7 @@ func TestServeAuditBestEffort(t *testing.T) {
 	}
 }
 
-// A call that is cut off by kill -9 has a line.
+// TestServeAuditKilled checks that a call that kill -9 interrupts has a line.
 func TestServeAuditKilled(t *testing.T) {
 	arrived, end := make(chan struct{}), make(chan struct{})
 	store := auditedStore(t, func(http.ResponseWriter, *http.Request) {
@@ -206,7 +207,7 @@ func TestServeAuditKilled(t *testing.T) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		_, _ = cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "order"}) // it gets no answer
+		_, _ = cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "order"}) // the call gets no response
 	}()
 	<-arrived
 	if err := s.Process.Kill(); err != nil {

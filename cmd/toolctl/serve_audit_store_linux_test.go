@@ -20,7 +20,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// A store that another process keeps locked refuses calls, and takes them again afterwards.
+// TestServeAuditLocked checks that calls are refused while another process keeps the store locked, and accepted
+// afterwards.
 func TestServeAuditLocked(t *testing.T) {
 	t.Parallel()
 	var orders atomic.Int64
@@ -83,8 +84,8 @@ func TestServeAuditLocked(t *testing.T) {
 	}
 }
 
-// What ran although its lines could not be written is told by the next command, when even the
-// note on it had no room.
+// TestAuditGapOnAFullDisk checks that the next command reports calls whose lines could not be written, even if there
+// was no space for a note about them.
 func TestAuditGapOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	var orders atomic.Int64
@@ -92,7 +93,7 @@ func TestAuditGapOnAFullDisk(t *testing.T) {
 		orders.Add(1)
 		io.WriteString(w, "{}")
 	})
-	s := launchServe(t, again(t, "toolctl"), "--store", store, "--allow-private-network") // it keeps the store open
+	s := launchServe(t, again(t, "toolctl"), "--store", store, "--allow-private-network") // keeps the store open
 	if _, err := connect(t, s.url, "2025-11-25").CallTool(t.Context(), &sdk.CallToolParams{Name: "order"}); err != nil {
 		t.Fatal(err)
 	}
@@ -112,11 +113,11 @@ func TestAuditGapOnAFullDisk(t *testing.T) {
 	runQuiet(t, "audit", "verify", "--store", store)
 }
 
-// Over a store that cannot be written serve does not start. Root may write everything, so
-// this program is started again as nobody.
+// TestServeReadOnlyStore checks that serve does not start with a store that it cannot write. Root can write
+// everything, so this program starts again as the user nobody.
 func TestServeReadOnlyStore(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "serve-readonly") // that of the test is closed to nobody
+	dir, err := os.MkdirTemp("", "serve-readonly") // the user nobody cannot open the folder of the test
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestServeReadOnlyStore(t *testing.T) {
 	}
 }
 
-// audit list --follow prints what other processes write, until it is interrupted.
+// TestAuditFollow checks that audit list --follow prints lines of other processes until it is interrupted.
 func TestAuditFollow(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

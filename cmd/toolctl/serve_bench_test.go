@@ -11,8 +11,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// BenchmarkServe compares a call through toolctl serve, with a policy that counts and
-// both validations, with its floor: a server of the SDK alone that answers the same.
+// BenchmarkServe compares a call through toolctl serve, with a counting policy and both validations, with its floor: a
+// server of the SDK alone that gives the same response.
 func BenchmarkServe(b *testing.B) {
 	dir := b.TempDir()
 	writeFile(b, filepath.Join(dir, "tools.yaml"), `

@@ -39,7 +39,7 @@ func (s *served) status(t *testing.T, token string) int {
 	return res.StatusCode
 }
 
-// initialize is a request that begins a session.
+// initialize returns a request that begins a session.
 func (s *served) initialize(t *testing.T, token string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
@@ -68,7 +68,7 @@ func TestServeReadsItsTokensAgain(t *testing.T) {
 		}
 	}
 	want(200, 401)
-	put := func(text string) { // the way of configuration systems: a new file in the place of the old one
+	put := func(text string) { // replaces the file, as configuration systems do
 		t.Helper()
 		writeFile(t, file+".new", text)
 		if err := os.Rename(file+".new", file); err != nil {
@@ -96,8 +96,8 @@ func TestServeReadsItsTokensAgain(t *testing.T) {
 	}
 }
 
-// floodServer is an MCP server of 2025-11-25 whose tool "flood" answers with a
-// gigabyte and whose tool "quick" answers at once.
+// floodServer is an MCP server of 2025-11-25 whose tool "flood" returns a gigabyte and whose tool "quick" returns at
+// once.
 func floodServer(t *testing.T) string {
 	chunk := bytes.Repeat([]byte("x"), 1<<20)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -119,7 +119,7 @@ func floodServer(t *testing.T) string {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, m.ID)
 			for range size {
 				if _, err := w.Write(chunk); err != nil {
-					return // the gateway has had enough
+					return // the gateway has closed the connection
 				}
 			}
 			_, _ = io.WriteString(w, `"}]}}`)
@@ -141,8 +141,8 @@ func floodServer(t *testing.T) string {
 	return srv.URL
 }
 
-// A flooding upstream costs its own call and no other, and no more memory than a
-// message may have.
+// TestServeSurvivesAFlood checks that a flooding upstream fails only its own call, and needs no more memory than the
+// message limit.
 func TestServeSurvivesAFlood(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "server.yaml")
 	writeFile(t, file, `
@@ -196,7 +196,8 @@ spec: {url: "`+floodServer(t)+`"}
 	}
 }
 
-// There is room for more sessions than the 1024 of old, and with --max-sessions the oldest makes room.
+// TestServeSessions checks that more than 1024 sessions fit, and that with --max-sessions the oldest session is closed
+// for a new one.
 func TestServeSessions(t *testing.T) {
 	t.Parallel()
 	begin := func(s *served) string {

@@ -19,19 +19,18 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// as is a request with the token of a principal, which is its name.
+// as adds the token of a principal to a request. The token is the name of the principal.
 func as(principal string, request []byte) []byte {
 	return bytes.Replace(request, []byte("\r\nContent-Type"), []byte("\r\nAuthorization: Bearer "+principal+"\r\nContent-Type"), 1)
 }
 
-// fairLoad calls as one principal and counts what was answered with a result, failed or not:
-// of each of these the audit must have an outcome.
+// fairLoad counts the calls that got a result, failed or not. The audit must have an outcome for each of them.
 type fairLoad struct {
 	answered map[string]*atomic.Int64 // by principal
-	refused  atomic.Int64             // not let in
+	refused  atomic.Int64             // calls that were not admitted
 }
 
-// call makes a call and returns the time it took; ok is false when it was not answered with a result.
+// call makes a call and returns its duration. The error means that it did not succeed.
 func (l *fairLoad) call(c *caller, principal string) (took time.Duration, err error) {
 	began := time.Now()
 	if _, err = c.call(); err == nil || bytes.Contains(c.answer, []byte(`"isError":true`)) {
@@ -40,9 +39,9 @@ func (l *fairLoad) call(c *caller, principal string) (took time.Duration, err er
 	return time.Since(began), err
 }
 
-// One greedy principal, and MCP servers that are killed, slow and silent, slow nobody else
-// down: the others' calls are all answered, the slowest hundredth takes at most twice what it
-// takes without them, memory does not grow, and no call that was answered is missing from the audit.
+// TestServeFairness checks that one greedy principal, and MCP servers that are killed, slow or silent, do not slow
+// others down: all calls of the others are answered, their 99th percentile at most doubles, memory does not grow, and
+// the audit has every answered call.
 func TestServeFairness(t *testing.T) {
 	if raceDetector {
 		t.Skip("it compares times, which the race detector changes")
@@ -94,14 +93,15 @@ spec: {description: Heavy, input_schema: {type: object, properties: {a: {type: a
 		return newCaller(t, s.url, as(principal, w.request(s.url, 1, tool, args)))
 	}
 
-	// The greedy one: more calls that wait than its share, large arguments, and small calls without a pause.
+	// The greedy principal makes more waiting calls than its share, calls with large arguments, and small calls without a
+	// pause.
 	var greedy []*caller
 	var numbered strings.Builder
 	for i := range 240_000 {
 		fmt.Fprintf(&numbered, `{"i":%d},`, i)
 	}
 	large := `{"a":[` + numbered.String() + `{}]}`
-	gather := func() { // not before it calls: a connection that never does is soon closed
+	gather := func() { // only when needed, because idle connections are closed soon
 		for i := range 40 {
 			tool, args := []string{"silent__hang", "slow", "good__echo", "killed__die", "broken__broken"}[i%5], `{"size":100}`
 			if i%10 == 9 {
@@ -162,7 +162,7 @@ spec: {description: Heavy, input_schema: {type: object, properties: {a: {type: a
 		slices.Sort(took)
 		return took[len(took)*99/100]
 	}
-	const judged = 5 * time.Minute // in less time a busy machine measures what else it does
+	const judged = 5 * time.Minute // in less time, other load of the machine would distort the figures
 	var alone, beside []time.Duration
 	var memory []float64
 	for range windows {
@@ -171,7 +171,7 @@ spec: {description: Heavy, input_schema: {type: object, properties: {a: {type: a
 			gather()
 		}
 		stop := rush(t.Context())
-		if long >= judged { // the load lasts: what its first moments cost is not judged
+		if long >= judged { // ignore the cost of the first moments
 			measure()
 		}
 		beside = append(beside, measure())

@@ -18,8 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// soak is how long the long forms of the tests below run, such as 60s. Without it they
-// take a moment.
+// soak returns how long the long forms of the tests below run, such as 60s. By default they are short.
 func soak(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("TOOLCTL_SOAK")
@@ -33,7 +32,7 @@ func soak(t *testing.T) time.Duration {
 	return d
 }
 
-// connect is a client with connections of its own.
+// connect returns a client with its own connections.
 func connect(t testing.TB, at, version string) *sdk.ClientSession {
 	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -47,8 +46,8 @@ func connect(t testing.TB, at, version string) *sdk.ClientSession {
 	return cs
 }
 
-// Upstreams that die, hang, flood, send broken JSON and change their tools disturb no
-// call of another upstream, and each call of theirs gets an answer.
+// TestServeFaults checks that upstreams that die, hang, flood, send broken JSON or change their tools affect no call
+// of another upstream, and that each of their calls gets a response.
 func TestServeFaults(t *testing.T) {
 	clients, rounds, floodMB := 12, 3, 80
 	long := soak(t)
@@ -91,7 +90,7 @@ func TestServeFaults(t *testing.T) {
 	}
 	session := func(i int) *sdk.ClientSession { return connect(t, s.url, versions[i%len(versions)].version) }
 	began := time.Now()
-	// The clients that call what is sound, until the others are done.
+	// These clients call healthy upstreams until the others are done.
 	var slowest atomic.Int64
 	for i := range clients {
 		cs := session(i)
@@ -152,7 +151,7 @@ func TestServeFaults(t *testing.T) {
 			t.Errorf("%s: no call was answered", name)
 		}
 	}
-	if most := 1000.0; peak > most { // a message of at most 64 MiB is held a few times, for two upstreams
+	if most := 1000.0; peak > most { // several copies of a message of at most 64 MiB, for two upstreams
 		t.Errorf("%.0f MB of memory: expected at most %.0f", peak, most)
 	}
 }
@@ -169,7 +168,8 @@ func textOf(res *sdk.CallToolResult) string {
 	return ""
 }
 
-// Many clients for a long time: no error, descriptors are bounded, memory is within its budget and does not grow.
+// TestServeSoak runs many clients for a long time: there are no errors, the number of descriptors is bounded, and
+// memory stays within its budget and does not grow.
 func TestServeSoak(t *testing.T) {
 	clients, d, long := 40, 2*time.Second, soak(t)
 	if long > 0 {
@@ -209,13 +209,13 @@ func TestServeSoak(t *testing.T) {
 	late, filesLate := part(d - d/4)
 	t.Logf("%d clients for %s: %d calls, %d errors; memory %.1f MB after a quarter of the time, %.1f MB at the end, at most %.1f MB; %d and %d descriptors",
 		clients, time.Since(began).Round(time.Second), calls.Load(), wrong.Load(), early, late, s.memory(t, "VmHWM"), filesEarly, filesLate)
-	if most := 2*clients + 50; filesLate > most { // a connection of each client and one to the upstream
+	if most := 2*clients + 50; filesLate > most { // one connection for each client and one to the upstream
 		t.Errorf("%d descriptors for %d clients", filesLate, clients)
 	}
 	if most := 20.0; long == 0 && !raceDetector && late > most {
 		t.Errorf("%.1f MB of memory: expected at most %.0f", late, most)
 	}
-	if long > 0 && late > early*1.2+8 { // it takes longer than a moment to settle
+	if long > 0 && late > early*1.2+8 { // memory needs more than a moment to settle
 		t.Errorf("memory grows: %.1f MB, then %.1f MB", early, late)
 	}
 }

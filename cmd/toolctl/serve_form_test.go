@@ -13,7 +13,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A form shows every key of a call, or the call is left to 'toolctl approvals'.
+// TestServeFormsHideNothing checks that a form shows every key of a call. Other calls can only be approved with
+// 'toolctl approvals'.
 func TestServeFormsHideNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -41,8 +42,8 @@ spec: {require_approval: [pay]}
 	for _, tt := range []struct {
 		name, args  string
 		shown, not  []string
-		pending     bool   // kept for 'toolctl approvals'
-		refusedWith string // at once
+		pending     bool   // left for 'toolctl approvals'
+		refusedWith string // refused at once
 	}{
 		{name: "a long value before the dangerous key", args: `{"a":"` + long(50_000) + `","command":"rm -rf /"}`, shown: []string{sum(long(50_000)), `"command": "rm -rf /"`}, not: []string{long(300)}},
 		{name: "a value of 1 MB", args: `{"a":"` + long(1<<20) + `","command":"rm -rf /"}`, shown: []string{sum(long(1 << 20)), `"command": "rm -rf /"`}},
@@ -118,7 +119,7 @@ spec: {require_approval: [pay]}
 	}
 }
 
-// showApproval returns the arguments that "toolctl approvals show" prints, put together of pages.
+// showApproval returns the arguments from all pages of "toolctl approvals show".
 func showApproval(t *testing.T, dir, id string) string {
 	t.Helper()
 	var args strings.Builder

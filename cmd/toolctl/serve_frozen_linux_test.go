@@ -14,8 +14,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// TestDatabaseFrozen: a database that stands still is found out by /readyz within the time of a lease, be there
-// replicas or not, calls are refused long before they had to end, and all goes on when the database does.
+// TestDatabaseFrozen checks that /readyz detects a frozen database within the time of a lease, with or without
+// replicas, that calls are refused long before their deadline, and that everything continues when the database does.
 func TestDatabaseFrozen(t *testing.T) {
 	t.Parallel()
 	server := ownDatabase(t)
@@ -48,7 +48,7 @@ func TestDatabaseFrozen(t *testing.T) {
 	began := time.Now()
 	for i, p := range r.all {
 		untilState(t, p, "it is not ready", func(r readyState) bool { return !r.Ready })
-		if took := time.Since(began); took > 10*time.Second { // it was 20 to 30
+		if took := time.Since(began); took > 10*time.Second { // it used to take 20 to 30 seconds
 			t.Fatalf("process %d is ready %s after the database stood still", i, took)
 		}
 		t.Logf("process %d is not ready after %s", i, time.Since(began).Round(time.Millisecond))
@@ -89,8 +89,8 @@ func TestDatabaseFrozen(t *testing.T) {
 	runQuiet(t, "audit", "verify", "--store", dsn)
 }
 
-// TestOutcomesWhileDatabaseAway: calls that end while the database is away are answered, and the audit has their outcomes
-// once it is back, marked as late.
+// TestOutcomesWhileDatabaseAway checks that calls that end while the database is unavailable get a response, and that
+// the audit later has their outcomes, marked as late.
 func TestOutcomesWhileDatabaseAway(t *testing.T) {
 	t.Parallel()
 	server := ownDatabase(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The help of serve lists every flag once, under a heading.
+// TestServeFlagGroups checks that the help of serve lists every flag once, under a heading.
 func TestServeFlagGroups(t *testing.T) {
 	cmd := newServeCmd(&app{})
 	cmd.InitDefaultHelpFlag()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A log that cannot be written any longer stops no call: not when who read it is gone, and
-// not when the disk is full.
+// TestServeWithoutItsLog checks that a log that cannot be written stops no call, whether its reader has ended or the
+// disk is full.
 func TestServeWithoutItsLog(t *testing.T) {
 	manifest := filepath.Join(t.TempDir(), "tool.yaml")
 	writeFile(t, manifest, "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: one}\nspec: {description: One, input_schema: {type: object}, mock_result: {}}\n")
@@ -64,8 +64,8 @@ func TestServeWithoutItsLog(t *testing.T) {
 	}
 }
 
-// What an MCP server says of a call in its log and on its stderr is masked by the rules of
-// the call's tool, and so are the names of its loggers.
+// TestLogsOfServersAreMasked checks that an MCP server's log and stderr about a call are masked by the rules of the
+// called tool, as are the names of its loggers.
 func TestLogsOfServersAreMasked(t *testing.T) {
 	manifest := filepath.Join(t.TempDir(), "all.yaml")
 	writeFile(t, manifest, `apiVersion: toolctl.dev/v1

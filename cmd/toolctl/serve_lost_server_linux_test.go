@@ -11,7 +11,8 @@ import (
 	"toolctl.dev/toolctl/internal/until"
 )
 
-// TestLostServerTellsCallersNothing: why an MCP server ended is for who runs it, as its stderr may have secrets.
+// TestLostServerTellsCallersNothing checks that only the operator learns why an MCP server ended, because its stderr
+// may contain secrets.
 func TestLostServerTellsCallersNothing(t *testing.T) {
 	dir := t.TempDir()
 	const secret, reason = "hunter2-of-stderr", "exit status 3"

@@ -19,8 +19,8 @@ func TestParseBytes(t *testing.T) {
 	}
 }
 
-// Many requests at once whose few megabytes become a hundred times as much in memory do not
-// take the memory of the machine, and ordinary calls go on.
+// TestServeMemory checks that many concurrent requests, whose few megabytes grow a hundredfold in memory, do not use
+// up the memory of the machine, and that ordinary calls continue.
 func TestServeMemory(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes several times the memory: the limit is checked without it")
@@ -62,7 +62,7 @@ spec: {description: Wrong, input_schema: {$schema: "http://json-schema.org/draft
 		"numbered": `{"a":[` + numbered.String() + `{}]}`,
 		"empty":    `{"a":[` + strings.Repeat("{},", 400_000) + `{}]}`,
 		"members":  `{"a":[` + strings.Repeat(`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9},`, 45_000) + `{}]}`,
-		// These break their schema at each value.
+		// These values all violate their schema.
 		"lists":   `{"a":[` + strings.Repeat(`[[]],`, 150_000) + `[]]}`,
 		"scalars": `{"a":[` + strings.Repeat(`1,`, 490_000) + `1]}`,
 	}
@@ -72,7 +72,7 @@ spec: {description: Wrong, input_schema: {$schema: "http://json-schema.org/draft
 			tools = []string{"wrong", "wrong-07"}
 		}
 		for _, tool := range tools {
-			if usual := shape == "numbered" && tool == "unique"; usual != (soak(t) == 0) { // the others are in .ci/run, after this one
+			if usual := shape == "numbered" && tool == "unique"; usual != (soak(t) == 0) { // .ci/run has the others, after this one
 				continue
 			}
 			t.Run(shape+" "+tool, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// largeUpstream is an MCP server whose tools, and an HTTP API, give the same large result.
+// largeUpstream starts an MCP server and an HTTP API that return the same large result.
 func largeUpstream(t *testing.T, objects string) string {
 	t.Helper()
 	text, err := json.Marshal(objects)
@@ -66,9 +66,9 @@ func largeUpstream(t *testing.T, objects string) string {
 	return srv.URL
 }
 
-// Many results at once whose few megabytes become a hundred times as much in memory do not
-// take the memory of the machine, and ordinary calls go on. A result that does not fit is
-// told as that.
+// TestServeMemoryOfResults checks that many concurrent results, whose few megabytes grow a hundredfold in memory, do
+// not use up the memory of the machine, and that ordinary calls continue. The error for a result that does not fit
+// says so.
 func TestServeMemoryOfResults(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes several times the memory: the limit is checked without it")
@@ -117,7 +117,7 @@ spec: {description: Masked, redact: [i], input_schema: {type: object}, output_sc
 		many = 32
 	}
 	for i, tool := range []string{"whole__checked", "events__checked", "api", "mapped", "masked", "whole__text", "whole__structured", "events__text"} {
-		if !long && i > 0 { // the others are in .ci/run
+		if !long && i > 0 { // .ci/run has the others
 			continue
 		}
 		version := []string{"2025-11-25", "2026-07-28"}[i%2]

@@ -17,7 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// metric is what docs/observability.md, or /metrics, says of one.
+// metric is the description of a metric in docs/observability.md or /metrics.
 type metric struct {
 	kind   string
 	labels []string
@@ -49,7 +49,7 @@ func exposed(page string) map[string]metric {
 	return all
 }
 
-// documented reads the table of docs/observability.md: labels, by the name without its suffix.
+// documented reads the metrics and their labels from the table of docs/observability.md. Names have no suffix.
 func documented(t *testing.T) map[string]metric {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/observability.md")
@@ -70,7 +70,7 @@ func documented(t *testing.T) map[string]metric {
 		for _, l := range backquoted.FindAllStringSubmatch(cells[3], -1) {
 			labels[underscores.Replace(l[1])] = true
 		}
-		if strings.Contains(cells[3], "the same") { // as the row before
+		if strings.Contains(cells[3], "the same") { // the same labels as the row before
 			for _, l := range before {
 				labels[l] = true
 			}
@@ -81,7 +81,8 @@ func documented(t *testing.T) map[string]metric {
 	return all
 }
 
-// The table in docs/observability.md and what a server exposes that uses everything are the same.
+// TestMetricsAreDocumented checks that the table in docs/observability.md lists exactly the metrics of a server that
+// uses all features.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	upstream := sdk.NewServer(&sdk.Implementation{Name: "notes", Version: "1"}, nil)

@@ -12,8 +12,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A number that no double holds is answered with what is wrong, wherever in a request it
-// stands and whatever the client can do.
+// TestServeNumbersBeyondADouble checks that a request with a number beyond float64 gets an error that explains the
+// problem, anywhere in the request and with any client.
 func TestServeNumbersBeyondADouble(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "tools.yaml"), `
@@ -70,7 +70,8 @@ spec: {description: Plain, input_schema: {type: object, properties: {a: {type: n
 	}
 }
 
-// A table of many rows with slips is coerced like a small one, and the rest of it stays as it is.
+// TestServeCoercesLargeTables checks that a table with many wrongly typed cells is coerced like a small one, and that
+// the rest of the table does not change.
 func TestServeCoercesLargeTables(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "tools.yaml"), `

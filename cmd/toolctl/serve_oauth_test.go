@@ -17,7 +17,8 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// From the flags to the principal of a call: the library's tests have the rest.
+// TestServeTakesAccessTokens checks the path from the flags to the principal of a call. The tests of the library check
+// the rest.
 func TestServeTakesAccessTokens(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What an upstream may say that a gateway has no use for, and must not lose.
+// These are parts of responses that a gateway does not use and must not lose.
 const (
 	richTool = `{"name":"rich","title":"Rich","description":"d","inputSchema":{"type":"object","properties":{"z":{"const":9007199254740993},"a":{}}},` +
 		`"annotations":{"title":"Other","readOnlyHint":false,"x-vendor":1},"icons":[{"src":"data:image/png;base64,AA==","sizes":["48x48"],"theme":"dark"}],"_meta":{"z.example/k":{"b":12345678901234567890,"a":1.0}}}`
@@ -23,12 +23,12 @@ const (
 		`{"type":"audio","data":"AA==","mimeType":"audio/wav","annotations":{"audience":["assistant"]}},` +
 		`{"type":"resource","resource":{"uri":"file:///r","mimeType":"text/plain","text":"","_meta":{"k":3}},"_meta":{"k":4}},` +
 		`{"type":"resource_link","uri":"file:///l","name":"l","title":"L","description":"d","mimeType":"text/plain","size":9007199254740993,"icons":[{"src":"https://x.example/l.png"}],"annotations":{"priority":0},"_meta":{"k":5}}]`
-	// The text of the content says the same, as the specification advises.
+	// The text content repeats the structured content, as the specification advises.
 	richStructured = `{"z":1}`
 	deepStructured = `{"z":[12345678901234567890,1.10],"a":{"y":1e400,"b":"<&>"}}`
 )
 
-// passUpstream answers with what is above.
+// passUpstream responds with the constants above.
 func passUpstream(t *testing.T) string {
 	results := map[string]string{
 		"initialize":     `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"up","version":"1"},"instructions":"Ask me."}`,
@@ -74,13 +74,13 @@ func passUpstream(t *testing.T) string {
 	return srv.URL
 }
 
-// rawSession sends requests and returns results as they were on the wire.
+// rawSession sends requests and returns the raw results.
 type rawSession struct {
 	t       *testing.T
 	url     string
 	modern  bool
 	session string
-	token   string // none when empty
+	token   string // may be empty
 }
 
 func (s *rawSession) post(method, name, params string) (*http.Response, string) {
@@ -124,7 +124,7 @@ func (s *rawSession) post(method, name, params string) (*http.Response, string) 
 	return res, string(body)
 }
 
-// result is the result of a request, by field.
+// result returns the fields of the result of a request.
 func (s *rawSession) result(method, name, params string) map[string]json.RawMessage {
 	s.t.Helper()
 	res, body := s.post(method, name, params)
@@ -150,7 +150,7 @@ metadata: {name: up}
 spec: {url: "`+passUpstream(t)+`", tool_names: bare}
 `)
 	server := serveHTTP(t, "-f", file)
-	// Strings are written with the escapes of encoding/json, which mean the same.
+	// The escapes of encoding/json in strings do not change their meaning.
 	unescape := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 	for protocol, modern := range map[string]bool{"sessions": false, "modern": true} {
 		t.Run(protocol, func(t *testing.T) {
@@ -169,7 +169,7 @@ spec: {url: "`+passUpstream(t)+`", tool_names: bare}
 					t.Errorf("%s:\n got %s\nwant %s", what, text, want)
 				}
 			}
-			wantSame := func(what string, got json.RawMessage, fields ...string) { // whatever the order of the fields
+			wantSame := func(what string, got json.RawMessage, fields ...string) { // ignores the order of fields
 				t.Helper()
 				var g, w []map[string]json.RawMessage
 				if json.Unmarshal(got, &g) != nil || json.Unmarshal([]byte("["+strings.Join(fields, ",")+"]"), &w) != nil || len(g) != len(w) {

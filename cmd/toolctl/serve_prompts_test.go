@@ -88,7 +88,7 @@ func promptNames(t *testing.T, cs *sdk.ClientSession) string {
 	return strings.Join(names, " ")
 }
 
-// checkPrompts tries the prompts of promptFiles through a client.
+// checkPrompts tests the prompts of promptFiles through a client.
 func checkPrompts(t *testing.T, cs *sdk.ClientSession) {
 	t.Helper()
 	list, err := cs.ListPrompts(t.Context(), nil)
@@ -150,7 +150,8 @@ func checkPrompts(t *testing.T, cs *sdk.ClientSession) {
 	}
 }
 
-// Prompt manifests are prompts of the server, over HTTP and in both protocol versions.
+// TestServePromptsOverHTTP checks that Prompt manifests are prompts of the server, over HTTP and in both protocol
+// versions.
 func TestServePromptsOverHTTP(t *testing.T) {
 	s := serveHTTP(t, "-f", promptFiles(t))
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
@@ -158,7 +159,7 @@ func TestServePromptsOverHTTP(t *testing.T) {
 	}
 }
 
-// And over stdin and stdout.
+// TestServePromptsOverStdio checks the same over stdin and stdout.
 func TestServePromptsOverStdio(t *testing.T) {
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
@@ -180,7 +181,7 @@ func TestServePromptsOverStdio(t *testing.T) {
 	}
 }
 
-// --prompt serves a prompt and exactly the tools that it names, under its policy.
+// TestServeSubsetOfPrompts checks that --prompt serves a prompt and exactly the tools that it names, under its policy.
 func TestServeSubsetOfPrompts(t *testing.T) {
 	dir := promptFiles(t)
 	for _, tt := range []struct {
@@ -197,7 +198,7 @@ func TestServeSubsetOfPrompts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serveHTTP(t, append([]string{"-f", dir}, tt.args...)...)
 			cs := s.client(t, "2026-07-28", nil)
-			// Broken manifests leave the list once they were checked.
+			// Broken manifests disappear from the list after they were checked.
 			if got := promptNames(t, cs); got != tt.prompts {
 				t.Errorf("prompts are %q, want %q", got, tt.prompts)
 			}
@@ -219,7 +220,8 @@ func TestServeSubsetOfPrompts(t *testing.T) {
 	}
 }
 
-// A --prompt that chooses nothing is likely a slip.
+// TestServeWarnsOfPromptsThatAreNotThere checks the warning about a --prompt that selects nothing, which is probably a
+// mistake.
 func TestServeWarnsOfPromptsThatAreNotThere(t *testing.T) {
 	stdin, end := io.Pipe()
 	log, w := io.Pipe()
@@ -232,7 +234,7 @@ func TestServeWarnsOfPromptsThatAreNotThere(t *testing.T) {
 	for in := bufio.NewScanner(log); in.Scan(); {
 		if strings.Contains(in.Text(), "no prompt that is ready has the name that was chosen") {
 			told = append(told, in.Text())
-			end.Close() // the only warning, unless another follows before the end
+			end.Close() // ends serve, so that the log is complete
 		}
 	}
 	if len(told) != 1 || !strings.Contains(told[0], `"prompt":"travl"`) {
@@ -243,7 +245,7 @@ func TestServeWarnsOfPromptsThatAreNotThere(t *testing.T) {
 	}
 }
 
-// A reload tells clients that the prompts changed.
+// TestServePromptsFollowChanges checks that a reload notifies clients of changed prompts.
 func TestServePromptsFollowChanges(t *testing.T) {
 	t.Parallel()
 	dir := promptFiles(t)

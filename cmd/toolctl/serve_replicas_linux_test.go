@@ -40,7 +40,7 @@ spec:
   require_approval: [pay]
 `
 
-// replicas are serve processes on one store.
+// replicas are several serve processes with one store.
 type replicas struct {
 	dsn, dir string
 	all      []*program
@@ -69,7 +69,7 @@ func (r *replicas) apply(t *testing.T, text string) {
 	toolctl(t, exitOK, "apply", "-f", file, "--set", "main", "--store", r.dsn)
 }
 
-// call makes a call at the next replica, as a client of 2026-07-28 behind a proxy does.
+// call makes a call at the next replica, like a client of 2026-07-28 behind a proxy.
 func (r *replicas) call(ctx context.Context, tool string) (status int, body string, err error) {
 	return callAt(ctx, r.all[int(r.next.Add(1))%len(r.all)].url, tool)
 }
@@ -96,7 +96,7 @@ func callAt(ctx context.Context, url, tool string) (status int, body string, err
 	return res.StatusCode, string(raw), err
 }
 
-// TestReplicas: whichever replica a client reaches, there is one truth.
+// TestReplicas checks that all replicas give a client the same view.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	r := launchReplicas(t, newDatabase(t), 3)
@@ -132,8 +132,8 @@ func TestReplicas(t *testing.T) {
 	})
 }
 
-// callMany has 64 clients call at all replicas in turn until they are refused, and returns how many
-// calls were answered, and how many have no answer or one that the store was away.
+// callMany makes calls from 64 clients at all replicas in turn until they are refused. It returns the number of
+// answered calls, and of calls without a response or with an error about the store.
 func (r *replicas) callMany(t *testing.T, each int, after func(done int64)) (answered, lost int64) {
 	t.Helper()
 	var ok, failed, done atomic.Int64
@@ -158,7 +158,7 @@ func (r *replicas) callMany(t *testing.T, each int, after func(done int64)) (ans
 	return ok.Load(), failed.Load()
 }
 
-// TestReplicasCountExactly: a limit by session, by principal and of all holds over all replicas.
+// TestReplicasCountExactly checks limits by session, by principal and for all calls across all replicas.
 func TestReplicasCountExactly(t *testing.T) {
 	t.Parallel()
 	r := launchReplicas(t, newDatabase(t), 3)
@@ -168,8 +168,8 @@ func TestReplicasCountExactly(t *testing.T) {
 	runQuiet(t, "audit", "verify", "--store", r.dsn)
 }
 
-// TestReplicasKilled: although a replica and connections of the database are killed meanwhile, a limit is
-// never exceeded, and no more calls are missing than were under way.
+// TestReplicasKilled checks that a limit is never exceeded although a replica and database connections are killed, and
+// that at most the running calls are lost.
 func TestReplicasKilled(t *testing.T) {
 	t.Parallel()
 	server := ownDatabase(t)
@@ -195,7 +195,7 @@ func TestReplicasKilled(t *testing.T) {
 	runQuiet(t, "audit", "verify", "--store", r.dsn)
 }
 
-// ownDatabase is a server that a test may stop, and whose connections it may end.
+// ownDatabase starts a server that a test may stop, and whose connections it may end.
 func ownDatabase(t *testing.T) *pgtest.Server {
 	t.Helper()
 	if _, err := startDatabase(); errors.Is(err, pgtest.ErrNotInstalled) {
@@ -213,8 +213,8 @@ func ownDatabase(t *testing.T) *pgtest.Server {
 	return server
 }
 
-// TestServeDatabaseAway: while the database is away calls are refused with its name and /readyz says
-// so; when it is back they go on, and nothing was made uncounted.
+// TestServeDatabaseAway checks that while the database is unavailable, calls are refused with its name and /readyz
+// reports it. Afterwards calls continue, and no call ran without being counted.
 func TestServeDatabaseAway(t *testing.T) {
 	t.Parallel()
 	server := ownDatabase(t)

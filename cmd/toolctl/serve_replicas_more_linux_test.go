@@ -25,7 +25,7 @@ import (
 	"toolctl.dev/toolctl/internal/until"
 )
 
-// waiting is replicas of a server whose tool up__wait waits until release is called.
+// launchWaiting starts replicas of a server whose tool up__wait waits until release is called.
 func launchWaiting(t *testing.T, n int, flags ...string) (o *only, release func()) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log")
@@ -42,7 +42,7 @@ spec: {command: sh, args: [-c, "exec `+linked(t, "only-stdio")+` `+log+`.$$"]}
 	}
 }
 
-// waitFiles are the files of the processes of a server, of which each has its own.
+// waitFiles returns the files of the processes of a server. Each process has its own file.
 func waitFiles(t *testing.T, log string) (all []string) {
 	t.Helper()
 	files, err := filepath.Glob(log + ".*")
@@ -57,7 +57,7 @@ func waitFiles(t *testing.T, log string) (all []string) {
 	return all
 }
 
-// untilWaiting waits until so many calls have reached the processes of the server.
+// untilWaiting waits until n calls have reached the processes of the server.
 func (o *only) untilWaiting(t *testing.T, n int) {
 	t.Helper()
 	until.NoError(t, func() error {
@@ -72,7 +72,7 @@ func (o *only) untilWaiting(t *testing.T, n int) {
 	})
 }
 
-// TestForwardedCallWhileDraining: a call that another replica forwarded ends in peace when its owner stops.
+// TestForwardedCallWhileDraining checks that a call that another replica forwarded can finish when its owner stops.
 func TestForwardedCallWhileDraining(t *testing.T) {
 	t.Parallel()
 	o, release := launchWaiting(t, 2, "--drain-timeout", "1m")
@@ -101,7 +101,8 @@ func TestForwardedCallWhileDraining(t *testing.T) {
 	}
 }
 
-// TestForwardedCallOfAKilledOwner: a call that its owner may have carried out is not answered as if it had not.
+// TestForwardedCallOfAKilledOwner checks the error for a call that its killed owner may have made: it must not say
+// that the call was not made.
 func TestForwardedCallOfAKilledOwner(t *testing.T) {
 	t.Parallel()
 	o, _ := launchWaiting(t, 2)
@@ -126,8 +127,8 @@ func TestForwardedCallOfAKilledOwner(t *testing.T) {
 	}
 }
 
-// TestStoppingWithForwardedStreams: a replica that stops waits for no stream that another answers, and for no
-// client that reads nothing.
+// TestStoppingWithForwardedStreams checks that a stopping replica waits neither for a stream that another replica
+// serves nor for a client that does not read.
 func TestStoppingWithForwardedStreams(t *testing.T) {
 	t.Parallel()
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 2, "--shutdown-delay", "1s", "--drain-timeout", "1s")
@@ -156,7 +157,7 @@ func TestStoppingWithForwardedStreams(t *testing.T) {
 	if err := a.Wait(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 15*time.Second { // 4 s on a machine that has time; it was 25 s and more
+	if took := time.Since(began); took > 15*time.Second { // 4 s on an idle machine; it used to be 25 s and more
 		t.Errorf("it took %s", took)
 	} else {
 		t.Logf("it took %s", took)
@@ -166,7 +167,7 @@ func TestStoppingWithForwardedStreams(t *testing.T) {
 	}
 }
 
-// TestReplicaHangs: what a process has that hangs is answered for by the others, in bounded time.
+// TestReplicaHangs checks that the other replicas respond for a hanging process within a bounded time.
 func TestReplicaHangs(t *testing.T) {
 	t.Parallel()
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 2)
@@ -176,7 +177,7 @@ func TestReplicaHangs(t *testing.T) {
 	if err := a.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = a.Process.Signal(syscall.SIGCONT) }) // before the signal to end
+	t.Cleanup(func() { _ = a.Process.Signal(syscall.SIGCONT) }) // runs before the signal that ends the process
 	began := time.Now()
 	status, body := w.post(b.url, "ping", "", pingParams)
 	took := time.Since(began)
@@ -190,7 +191,7 @@ func TestReplicaHangs(t *testing.T) {
 	if err := a.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	for { // its lease is back, and so is the session
+	for { // wait until the process has its lease and the session again
 		if status, _ := w.post(b.url, "ping", "", pingParams); status == http.StatusOK {
 			break
 		}
@@ -200,7 +201,8 @@ func TestReplicaHangs(t *testing.T) {
 	}
 }
 
-// TestReplicasOverTLS: replicas reach each other by the certificate that they share, which no system trusts.
+// TestReplicasOverTLS checks that replicas connect to each other with their shared certificate, which no system
+// trusts.
 func TestReplicasOverTLS(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -268,7 +270,7 @@ spec: {command: "`+linked(t, "only-stdio")+`", args: ["`+log+`"], replicas: one}
 	(&only{s, log}).check(t, 1)
 }
 
-// TestRatesOfReplicas: a burst is one for all processes, of each principal.
+// TestRatesOfReplicas checks that all processes share one burst for each principal.
 func TestRatesOfReplicas(t *testing.T) {
 	t.Parallel()
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 3, "--rate-limit", "60/h", "--rate-burst", "60")
@@ -298,7 +300,8 @@ func TestRatesOfReplicas(t *testing.T) {
 	}
 }
 
-// TestSharesOfReplicas: what a principal runs at one process counts at the others, and nobody else's.
+// TestSharesOfReplicas checks that running calls of a principal at one process count at the others, but only for this
+// principal.
 func TestSharesOfReplicas(t *testing.T) {
 	t.Parallel()
 	o, release := launchWaiting(t, 3, "--max-calls", "8", "--principal-share", "0.5")
@@ -307,11 +310,11 @@ func TestSharesOfReplicas(t *testing.T) {
 		clients[i] = o.client(t, p, "2026-07-28", nil)
 	}
 	answers := make(chan error, 4)
-	for i := range 4 { // two at the first, two at the second
+	for i := range 4 { // two at the first process, two at the second
 		go func() { _, err := callText(t.Context(), clients[i/2], "up__wait", nil); answers <- err }()
 	}
 	o.untilWaiting(t, 4)
-	for deadline := time.Now().Add(30 * time.Second); ; { // once the leases have told the third
+	for deadline := time.Now().Add(30 * time.Second); ; { // until the third process knows about them from the leases
 		_, err := callText(t.Context(), clients[2], "up__add", nil)
 		if err != nil && strings.Contains(err.Error(), "by one principal") {
 			break
@@ -336,8 +339,8 @@ func TestSharesOfReplicas(t *testing.T) {
 	})
 }
 
-// TestReplicasDatabaseAway: while the database is away for ten seconds calls at every process are refused with its name,
-// none is made uncounted, and all go on when it is back.
+// TestReplicasDatabaseAway checks that while the database is unavailable for ten seconds, calls at every process are
+// refused with its name, and no call runs without being counted. Afterwards all continue.
 func TestReplicasDatabaseAway(t *testing.T) {
 	t.Parallel()
 	server := ownDatabase(t)
