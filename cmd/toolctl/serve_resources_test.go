@@ -9,7 +9,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A file that a manifest declares is followed wherever it is, and goes with its tool.
+// TestServeFollowsDeclaredFiles checks that serve watches a declared file anywhere, and removes its resource with its
+// tool.
 func TestServeFollowsDeclaredFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "tool.yaml")
@@ -36,7 +37,7 @@ spec: {description: d, input_schema: {type: object}, mock_result: {}, resources:
 			}
 		}
 		writeFile(t, filepath.Join(dir, "docs", "new"), version)
-		if err := os.Rename(filepath.Join(dir, "docs", "new"), filepath.Join(dir, "docs", "notes.md")); err != nil { // never half written
+		if err := os.Rename(filepath.Join(dir, "docs", "new"), filepath.Join(dir, "docs", "notes.md")); err != nil { // a rename, so that the file is never half written
 			t.Fatal(err)
 		}
 		s.wait(t, `"msg":"reloaded"`)

@@ -30,14 +30,14 @@ const (
 	replicaKey2 = "ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100\n"
 )
 
-// sharing is serve processes that share a key, behind a proxy that gives each request to the next of them.
+// sharing has serve processes that share a key, behind a proxy that sends each request to the next process.
 type sharing struct {
 	dsn   string
-	args  []string // of each
+	args  []string // flags of each process
 	all   []*program
 	proxy string
 	next  atomic.Int64
-	used  sync.Map // which process answered, by its address
+	used  sync.Map // addresses of the processes that responded
 }
 
 func launchSharing(t *testing.T, dsn string, manifests string, n int, flags ...string) *sharing {
@@ -63,7 +63,7 @@ func launchSharing(t *testing.T, dsn string, manifests string, n int, flags ...s
 				panic(err)
 			}
 			s.used.Store(to.Host, true)
-			// An answer that begins before the proxy has seen the end of the request would break its connection.
+			// A response that begins before the proxy has read the whole request would break its connection.
 			body, err := io.ReadAll(r.In.Body)
 			if err != nil {
 				panic(http.ErrAbortHandler)
@@ -105,8 +105,8 @@ func (b asBearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestSharedSessions: a client behind a proxy that knows nothing of sessions is asked and told all that one
-// at one process is, in both versions of the protocol.
+// TestSharedSessions checks that a client behind a proxy without session affinity gets all questions and notifications
+// that a client of a single process gets, in both versions of the protocol.
 func TestSharedSessions(t *testing.T) {
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 3)
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
@@ -161,10 +161,10 @@ func TestSharedSessions(t *testing.T) {
 	}
 }
 
-// bareClient is a client that says what it likes.
+// bareClient is a client that sends raw requests.
 type bareClient struct {
 	t                    *testing.T
-	token, session, meta string // meta is of a request of 2026-07-28, empty for an older one
+	token, session, meta string // meta is for requests of 2026-07-28; empty for older ones
 }
 
 const (
@@ -202,7 +202,7 @@ func (w *bareClient) send(at, verb, method, name, params string) *http.Response 
 	return res
 }
 
-// read returns the status and the body of an answer.
+// read returns the status and the body of a response.
 func read(t *testing.T, res *http.Response) (int, string) {
 	t.Helper()
 	defer res.Body.Close()
@@ -230,7 +230,7 @@ func (w *bareClient) open(at string) {
 	res.Body.Close()
 }
 
-// heldState is the requestState that a body has.
+// heldState returns the requestState and the question in a body.
 func heldState(t *testing.T, body string) (state, question string) {
 	t.Helper()
 	var m struct {
@@ -277,7 +277,7 @@ func TestSharedSessionsOfOthers(t *testing.T) {
 			}
 		}
 	}
-	// The stream of the session is at its owner, and so is its end.
+	// The owner has the stream of the session, and ends it.
 	stream := ann.send(b, http.MethodGet, "", "", "")
 	if stream.StatusCode != http.StatusOK || stream.Header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("the stream: %d", stream.StatusCode)
@@ -293,7 +293,7 @@ func TestSharedSessionsOfOthers(t *testing.T) {
 			t.Errorf("after DELETE: %d", status)
 		}
 	}
-	// A state is of its principal and its request, at every process.
+	// Every process binds a state to its principal and its request.
 	ann = &bareClient{t: t, token: "1", meta: formsOnly}
 	_, body := ann.post(a, "tools/call", "pay", `{"name":"pay","arguments":{}}`)
 	state, question := heldState(t, body)
@@ -326,7 +326,7 @@ func TestSharedSessionsOfOthers(t *testing.T) {
 	}
 }
 
-// TestOwnerKilled: what a process had that was killed is answered for at once by the others.
+// TestOwnerKilled checks that the other processes respond at once for a killed process.
 func TestOwnerKilled(t *testing.T) {
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 3)
 	a, b := s.all[0].url, s.all[1].url
@@ -334,7 +334,7 @@ func TestOwnerKilled(t *testing.T) {
 	older.open(a)
 	_, body := newer.post(a, "tools/call", "pay", `{"name":"pay","arguments":{}}`)
 	state, question := heldState(t, body)
-	// A call that is under way: the form has come.
+	// The call is running when its form has arrived.
 	call := older.send(b, http.MethodPost, "tools/call", "", `{"name":"pay","arguments":{}}`)
 	defer call.Body.Close()
 	events := bufio.NewScanner(call.Body)
@@ -348,7 +348,7 @@ func TestOwnerKilled(t *testing.T) {
 	for events.Scan() {
 		text += events.Text()
 	}
-	// Its connections end before its port does, so it may be unknown yet that it has ended, and not only out of reach.
+	// Its connections close before its port does, so the other process may not know yet that it has ended.
 	if !strings.Contains(text, `"id":7`) || !strings.Contains(text, "the replica that made the call ") || !strings.Contains(text, "the tool may have run") {
 		t.Errorf("the stream of the call ended with %q, %v", text, events.Err())
 	}
@@ -381,7 +381,7 @@ func TestOwnerKilled(t *testing.T) {
 	}
 }
 
-// readyState is what a process says of itself and its neighbours.
+// readyState is the report of a process about itself and its neighbours.
 type readyState struct {
 	Ready      bool
 	Tools      int
@@ -403,7 +403,7 @@ func readyOf(t *testing.T, p *program) (r readyState) {
 	return r
 }
 
-// untilState waits until what a process says of itself is as ok wants it.
+// untilState waits until ok returns true for the report of a process.
 func untilState(t *testing.T, p *program, want string, ok func(readyState) bool) {
 	t.Helper()
 	until.NoError(t, func() error {
@@ -414,7 +414,7 @@ func untilState(t *testing.T, p *program, want string, ok func(readyState) bool)
 	})
 }
 
-// untilDraining waits until a process has seen that the only other one stops.
+// untilDraining waits until a process has noticed that the only other process is stopping.
 func untilDraining(t *testing.T, p *program) {
 	t.Helper()
 	untilState(t, p, "the neighbour drains", func(r readyState) bool { return len(r.Neighbours) != 1 || r.Neighbours[0].State == "draining" })
@@ -425,8 +425,8 @@ func untilReady(t *testing.T, p *program) {
 	untilState(t, p, "it is ready", func(r readyState) bool { return r.Ready })
 }
 
-// TestReplicaDrains: a process that stops gives its lease back, lets its calls end for clients at others too, and
-// its sessions are nobody's at once.
+// TestReplicaDrains checks that a stopping process returns its lease, lets calls end, also for clients of other
+// processes, and gives up its sessions at once.
 func TestReplicaDrains(t *testing.T) {
 	t.Parallel()
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 2)
@@ -448,7 +448,7 @@ func TestReplicaDrains(t *testing.T) {
 	}
 }
 
-// TestReplicaKeysChange: the keys change step by step while clients go on.
+// TestReplicaKeysChange replaces the keys step by step while clients make calls.
 func TestReplicaKeysChange(t *testing.T) {
 	t.Parallel()
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 2)
@@ -501,11 +501,12 @@ func TestReplicaKeysChange(t *testing.T) {
 	check(old, http.StatusNotFound)
 }
 
-// TestApprovalElsewhere: a call that waits at one process goes on when another process decides on it.
+// TestApprovalElsewhere checks that a call that waits at one process continues when another process records the
+// decision.
 func TestApprovalElsewhere(t *testing.T) {
 	dsn := newDatabase(t)
 	s := launchSharing(t, dsn, askingManifest(t, ""), 2, "--approval-wait", "5m")
-	ann := &bareClient{t: t, token: "1"} // it has no forms
+	ann := &bareClient{t: t, token: "1"} // a client without forms
 	open := func() {
 		res := ann.send(s.all[0].url, http.MethodPost, "initialize", "", strings.Replace(opening, `{"elicitation":{}}`, "{}", 1))
 		ann.session = res.Header.Get("Mcp-Session-Id")
@@ -538,7 +539,7 @@ func TestApprovalElsewhere(t *testing.T) {
 		}
 		t.Logf("%s: the call went on after %s", verb, time.Since(began))
 	}
-	// A process that stops does not hold up its end for a decision.
+	// A stopping process does not wait for a decision.
 	answer := make(chan string, 1)
 	go func() {
 		_, body := ann.post(s.all[0].url, "tools/call", "", `{"name":"pay","arguments":{"how":"never"}}`)
@@ -557,7 +558,7 @@ func TestApprovalElsewhere(t *testing.T) {
 	}
 }
 
-// TestRateElsewhere: one principal has one rate, however many processes it sends its requests to.
+// TestRateElsewhere checks that a principal has one rate across all processes.
 func TestRateElsewhere(t *testing.T) {
 	t.Parallel()
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 3, "--rate-limit", "20/h", "--rate-burst", "20")

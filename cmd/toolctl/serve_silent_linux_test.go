@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// silentServer answers initialize, and nothing else until the test ends.
+// silentServer responds to initialize, and to nothing else until the test ends.
 func silentServer(t *testing.T) string {
 	end := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,7 @@ func silentServer(t *testing.T) string {
 	return s.URL
 }
 
-// A server that never says what it offers holds up nobody who did not ask for it.
+// TestSilentServer checks that a server that never lists its tools delays only clients that ask for them.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	good := launch(t, again(t, "echo-upstream"))

@@ -18,7 +18,7 @@ import (
 	"toolctl.dev/toolctl/internal/until"
 )
 
-// only is replicas of a server that must be one, and the file to which the server writes.
+// only has replicas of a server that must be a single process, and the file that this server writes.
 type only struct {
 	*sharing
 	log string
@@ -40,7 +40,7 @@ spec: {command: "`+linked(t, "only-stdio")+`", args: ["`+log+`"], replicas: one}
 	return o
 }
 
-// untilCalled waits until calls at a process reach the server, and returns the answer of the first that did.
+// untilCalled waits until calls at a process reach the server, and returns the text of the first successful call.
 func (o *only) untilCalled(t *testing.T, p *program) (text string) {
 	t.Helper()
 	until.NoError(t, func() (err error) {
@@ -57,11 +57,11 @@ func (o *only) client(t *testing.T, p *program, version string, opts *sdk.Client
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cs.Close() }) // its process may have been killed
+	t.Cleanup(func() { _ = cs.Close() }) // the process may have been killed
 	return cs
 }
 
-// callText is the text of a result; the error is that of a call that failed, too.
+// callText returns the text of a result. It also returns an error for a failed call.
 func callText(ctx context.Context, cs *sdk.ClientSession, tool string, token any) (string, error) {
 	params := &sdk.CallToolParams{Name: tool}
 	if token != nil {
@@ -78,7 +78,7 @@ func callText(ctx context.Context, cs *sdk.ClientSession, tool string, token any
 	return text, nil
 }
 
-// lines returns what the server's processes wrote that begins so.
+// lines returns the lines that the server's processes wrote with the prefix what.
 func (o *only) lines(t *testing.T, what string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(o.log)
@@ -104,7 +104,7 @@ func (o *only) until(t *testing.T, what string, n int) (all []string) {
 	return all
 }
 
-// check fails when two processes of the server lived at once, or there were others than so many.
+// check fails if two processes of the server ran at once, or if the number of processes is not starts.
 func (o *only) check(t *testing.T, starts int) {
 	t.Helper()
 	if got := o.lines(t, "start"); len(got) != starts {
@@ -115,7 +115,7 @@ func (o *only) check(t *testing.T, starts int) {
 	}
 }
 
-// owner is the process whose child the server is, and the others.
+// owner returns the process whose child the server is, and the other processes.
 func (o *only) owner(t *testing.T) (owner *program, others []*program) {
 	t.Helper()
 	starts := o.lines(t, "start")
@@ -143,7 +143,7 @@ func parentOf(t *testing.T, pid string) string {
 	return strings.Fields(after)[0]
 }
 
-// TestSingleServer: a server that must be one is one process for the clients of all replicas, whichever they reach.
+// TestSingleServer checks that a server that must be a single process is one for the clients of all replicas.
 func TestSingleServer(t *testing.T) {
 	t.Parallel()
 	o := launchOnly(t, 3, `
@@ -190,7 +190,7 @@ spec:
 				if err := <-done; !errors.Is(err, context.Canceled) {
 					t.Error(err)
 				}
-				o.until(t, "cancelled", waits+1) // the server was told
+				o.until(t, "cancelled", waits+1) // the server received the cancellation
 				if version == "2025-11-25" {
 					if err := cs.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "note://1"}); err != nil {
 						t.Error(err)
@@ -248,8 +248,8 @@ spec:
 	o.check(t, 2)
 }
 
-// TestSingleServerOwnerKilled: calls that were under way at a replica that is killed end at once with words that say
-// so, and another replica starts the server once the lease has ended.
+// TestSingleServerOwnerKilled checks that calls that were running at a killed replica fail at once with an
+// explanation, and that another replica starts the server when the lease has expired.
 func TestSingleServerOwnerKilled(t *testing.T) {
 	t.Parallel()
 	o := launchOnly(t, 3, "")
@@ -280,8 +280,8 @@ func TestSingleServerOwnerKilled(t *testing.T) {
 	o.check(t, 2)
 }
 
-// TestSingleServerDrains: a replica that stops lets the calls of its server end, also those of clients at others, and
-// then another one starts the server.
+// TestSingleServerDrains checks that a stopping replica lets the calls of its server end, also for clients of other
+// replicas, and that another replica then starts the server.
 func TestSingleServerDrains(t *testing.T) {
 	t.Parallel()
 	o := launchOnly(t, 2, "", "--drain-timeout", "1m")
@@ -300,7 +300,7 @@ func TestSingleServerDrains(t *testing.T) {
 	}
 	untilDraining(t, others[0])
 	next := make(chan string, 1)
-	go func() { // which waits until the server is handed over
+	go func() { // waits until the server is handed over
 		text, err := callText(t.Context(), cs, "up__add", nil)
 		next <- fmt.Sprint(text, err)
 	}()
@@ -319,8 +319,8 @@ func TestSingleServerDrains(t *testing.T) {
 	o.check(t, 2)
 }
 
-// TestSingleServerHangs: a replica that hangs loses the server with its lease; it ends its process of the server when
-// it goes on.
+// TestSingleServerHangs checks that a hanging replica loses the server with its lease, and ends its process of the
+// server when it continues.
 func TestSingleServerHangs(t *testing.T) {
 	t.Parallel()
 	o := launchOnly(t, 2, "")

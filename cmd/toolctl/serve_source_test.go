@@ -19,7 +19,7 @@ import (
 	"toolctl.dev/toolctl/pkg/action"
 )
 
-// gitRepo is a work tree that is pushed to a bare repository.
+// gitRepo is a work tree with a bare repository as its remote.
 type gitRepo struct{ work, bare, config string }
 
 func newGitRepo(t *testing.T) *gitRepo {
@@ -58,7 +58,8 @@ func (r *gitRepo) push(t *testing.T) string {
 	return r.git(t, "rev-parse", "HEAD")
 }
 
-// A push is served, a bad one never is, and /readyz, status and the metrics say which commit is.
+// TestServeFollowsARepository checks that serve uses each good push and no bad one, and that /readyz, status and the
+// metrics show the served commit.
 func TestServeFollowsARepository(t *testing.T) {
 	t.Parallel()
 	r := newGitRepo(t)
@@ -119,7 +120,7 @@ func TestServeFollowsARepository(t *testing.T) {
 	}
 }
 
-// metrics asks as Prometheus does.
+// metrics returns the metrics in the format of Prometheus.
 func (s *served) metrics(t *testing.T) string {
 	t.Helper()
 	s.mu.Lock()
@@ -144,7 +145,8 @@ func (s *served) metrics(t *testing.T) string {
 	return ""
 }
 
-// A webhook pulls at once, however long the interval is, and needs no token of clients.
+// TestServeTakesAWebhook checks that a webhook makes serve pull at once, regardless of the interval, and needs no
+// token.
 func TestServeTakesAWebhook(t *testing.T) {
 	const secret = "a-secret-of-the-webhook"
 	r := newGitRepo(t)
@@ -186,8 +188,8 @@ func TestServeTakesAWebhook(t *testing.T) {
 	}
 }
 
-// A gateway that starts while the newest commit is bad serves the one before it; without any good
-// one it does not start.
+// TestServeStartsBesideABadCommit checks that a gateway that starts while the newest commit is bad serves the previous
+// commit, and does not start if no commit is good.
 func TestServeStartsBesideABadCommit(t *testing.T) {
 	r := newGitRepo(t)
 	writeFile(t, filepath.Join(r.work, "tools.yaml"), "kind: [")
@@ -214,7 +216,8 @@ func TestServeStartsBesideABadCommit(t *testing.T) {
 	}
 }
 
-// A force push to an older commit is not served, by a process that starts later neither, unless somebody allows it.
+// TestForcePushIsNotServed checks that a force push to an older commit is not served, even after a restart, unless the
+// options allow it.
 func TestForcePushIsNotServed(t *testing.T) {
 	t.Parallel()
 	r := newGitRepo(t)
@@ -260,7 +263,7 @@ func TestForcePushIsNotServed(t *testing.T) {
 	}
 }
 
-// reconcile goes on until it is stopped, and tells of each commit once.
+// TestReconcileFollows checks that reconcile runs until it is stopped, and reports each commit once.
 func TestReconcileFollows(t *testing.T) {
 	t.Parallel()
 	r := newGitRepo(t)
@@ -282,8 +285,8 @@ func TestReconcileFollows(t *testing.T) {
 	}
 }
 
-// The example repository, from a commit to a served call: dev follows main, prod a branch of its
-// own, and a bad commit reaches neither.
+// TestExampleRepositoryIsServed checks the example repository from a commit to a served call: dev follows main, prod
+// follows its own branch, and a bad commit reaches neither.
 func TestExampleRepositoryIsServed(t *testing.T) {
 	t.Parallel()
 	r := newGitRepo(t)
@@ -342,7 +345,7 @@ func TestExampleRepositoryIsServed(t *testing.T) {
 	if got := call(prod, "cancel-order"); !strings.Contains(got, "needs approval") {
 		t.Errorf("prod: got %s", got)
 	}
-	if body := dev.readyz(t); strings.Contains(body, "warning") { // there the file is not looked at
+	if body := dev.readyz(t); strings.Contains(body, "warning") { // dev does not read that file
 		t.Errorf("dev: %s", body)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A named pipe that nobody writes to is refused at once by what reads files.
+// TestNamedPipesAreRefused checks that commands that read files refuse a named pipe at once, even if nobody writes to
+// it.
 func TestNamedPipesAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	pipe, tool := filepath.Join(dir, "pipe"), filepath.Join(dir, "tool.yaml")
@@ -36,7 +37,7 @@ func TestNamedPipesAreRefused(t *testing.T) {
 	}
 }
 
-// serve starts no child before it knows that it can listen.
+// TestServeListensFirst checks that serve starts no child process before it can listen.
 func TestServeListensFirst(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

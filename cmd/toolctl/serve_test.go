@@ -20,7 +20,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// served is a "toolctl serve --http" in the process of the test.
+// served is a "toolctl serve --http" that runs in the process of the test.
 type served struct {
 	url   string
 	stop  context.CancelFunc
@@ -28,7 +28,7 @@ type served struct {
 
 	mu    sync.Mutex
 	lines []string
-	past  []string      // those that were waited for, and those before them
+	past  []string      // lines up to the last one that wait returned
 	more  chan struct{} // holds a token when lines has grown
 }
 
@@ -78,7 +78,7 @@ func startLogged(t testing.TB, args ...string) *served {
 	return s
 }
 
-// wait returns the next line of the log that holds text.
+// wait returns the next line of the log that contains text.
 func (s *served) wait(t testing.TB, text string) string {
 	t.Helper()
 	for {
@@ -142,8 +142,8 @@ metadata: {name: %s, labels: {team: %[1]s}}
 spec: {description: A mock, input_schema: {type: object}, mock_result: {is: %[1]s}}
 `
 
-// Exactly as many executions as the policy allows reach the upstream, however many
-// clients there are. Clients of 2026-07-28 without a token share one session.
+// TestServeCountsExactly checks that exactly as many calls as the policy allows reach the upstream, with any number of
+// clients. Clients of 2026-07-28 without a token share one session.
 func TestServeCountsExactly(t *testing.T) {
 	t.Parallel()
 	const limit, clients, each = 1000, 64, 20
@@ -201,7 +201,7 @@ spec: {max_total_tool_calls: %d}
 				t.Errorf("%d reached the upstream, %d were allowed, %d refused", reached.Load(), allowed.Load(), refused.Load())
 			}
 			if where == "memory" {
-				// A session of its own has a count of its own.
+				// Another session has its own count.
 				if res, err := s.client(t, "2025-11-25", nil).CallTool(context.Background(), &sdk.CallToolParams{Name: "hit"}); err != nil || res.IsError {
 					t.Errorf("got %v, %v", res, err)
 				}
@@ -210,7 +210,7 @@ spec: {max_total_tool_calls: %d}
 	}
 }
 
-// The end of the server ends its children and answers what is under way.
+// TestServeEndsItsChildren checks that the server ends its children and answers running calls when it stops.
 func TestServeEndsItsChildren(t *testing.T) {
 	dir := t.TempDir()
 	pids := filepath.Join(dir, "pid")
@@ -222,7 +222,7 @@ metadata: {name: mute}
 spec: {command: sh, args: [`+filepath.Join(dir, "server.sh")+`], connect_timeout_ms: 300}
 `+"---"+fmt.Sprintf(mockTool, "one"))
 	s := serveHTTP(t, "-f", filepath.Join(dir, "tools.yaml"))
-	if names := toolNames(t, s.client(t, "2025-11-25", nil)); names != "one" { // waits for the server that never answers
+	if names := toolNames(t, s.client(t, "2025-11-25", nil)); names != "one" { // also waits for the server that never answers
 		t.Errorf("got %s", names)
 	}
 	s.stop()

@@ -8,7 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An ordinary client, which knows no turns, is not locked out by a turn rule for good.
+// TestServeTurnIdle checks that a turn rule does not block an ordinary client, which knows no turns, forever.
 func TestServeTurnIdle(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "shop.yaml"), `

@@ -24,8 +24,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/postgres"
 )
 
-// balancer gives each request to the next process whose /readyz answered 200 when it asked last, which it
-// does once a second. It makes no request again.
+// balancer sends each request to the next ready process. It queries /readyz of all processes once a second, and never
+// repeats a request.
 type balancer struct {
 	*httptest.Server
 	done sync.WaitGroup
@@ -46,7 +46,7 @@ func newBalancer(t *testing.T) *balancer {
 			if err != nil {
 				panic(http.ErrAbortHandler)
 			}
-			r.Out.Body = io.NopCloser(bytes.NewReader(body)) // which the transport cannot send a second time
+			r.Out.Body = io.NopCloser(bytes.NewReader(body)) // the transport cannot send this body a second time
 			b.mu.Lock()
 			to := b.ready[int(b.next.Add(1))%len(b.ready)]
 			b.mu.Unlock()
@@ -75,7 +75,7 @@ func newBalancer(t *testing.T) *balancer {
 	return b
 }
 
-// ask asks all processes whether they are ready.
+// ask queries whether the processes are ready.
 func (b *balancer) ask(ctx context.Context) {
 	b.mu.Lock()
 	all := make([]string, 0, len(b.known))
@@ -111,7 +111,7 @@ func (b *balancer) ask(ctx context.Context) {
 	}
 }
 
-// add has the balancer ask a process too, and returns once that is ready.
+// add adds a process to the balancer, and returns when that process is ready.
 func (b *balancer) add(t *testing.T, p *program) {
 	t.Helper()
 	at := strings.TrimSuffix(p.url, "/mcp")
@@ -128,14 +128,14 @@ func (b *balancer) add(t *testing.T, p *program) {
 	})
 }
 
-// executed counts at an upstream how often each call was carried out, by its id.
+// executed counts at an upstream how often each call ran, by its id.
 type executed struct {
 	*httptest.Server
 	mu sync.Mutex
 	of map[string]int
 }
 
-// workManifest is of a tool that an upstream carries out.
+// workManifest returns a manifest of a tool that calls an upstream.
 func workManifest(upstream string) string {
 	return `
 apiVersion: toolctl.dev/v1
@@ -148,7 +148,8 @@ spec:
 `
 }
 
-// newExecuted answers most calls after some milliseconds, and every twentieth after more than a second.
+// newExecuted starts the upstream. It responds to most calls after some milliseconds, and to every twentieth after
+// more than a second.
 func newExecuted(t *testing.T) *executed {
 	e := &executed{of: map[string]int{}}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -176,15 +177,15 @@ func newExecuted(t *testing.T) *executed {
 	return e
 }
 
-// upgraded is what the clients of an upgrade saw.
+// upgraded has the responses that the clients saw during an upgrade.
 type upgraded struct {
 	at                   string
 	sent, sessions, ends atomic.Int64
-	answered             sync.Map // ids
-	refused              sync.Map // ids of calls that got the end of their session
+	answered             sync.Map // ids of answered calls
+	refused              sync.Map // ids of calls whose session had ended
 }
 
-// client makes calls until ctx ends, in sessions when it is no modern one. Calls that are under way then are answered.
+// client makes calls until ctx ends, in sessions unless modern is set. It lets running calls finish.
 func (u *upgraded) client(ctx context.Context, t *testing.T, n int, modern bool) {
 	w := &bareClient{t: t, token: fmt.Sprint(1 + n%2)}
 	if modern {
@@ -204,7 +205,7 @@ func (u *upgraded) client(ctx context.Context, t *testing.T, n int, modern bool)
 		for k, v := range map[string]string{"Accept": "text/event-stream", "Authorization": "Bearer " + w.token, "Mcp-Session-Id": w.session, "Mcp-Protocol-Version": "2025-11-25"} {
 			r.Header.Set(k, v)
 		}
-		streams.Go(func() { // as clients do; whatever becomes of it
+		streams.Go(func() { // clients keep such a stream open; its end does not matter
 			if res, err := http.DefaultClient.Do(r); err == nil {
 				_, _ = io.Copy(io.Discard, res.Body)
 				res.Body.Close()
@@ -237,9 +238,9 @@ func (u *upgraded) client(ctx context.Context, t *testing.T, n int, modern bool)
 	}
 }
 
-// TestRollingUpgrade: three processes are replaced one by one, twice, under 64 clients of both versions of the protocol behind
-// a balancer that makes no request again. No call fails; sessions of the older version end as it has it, and what
-// clients were told is what the upstream did and what the audit says.
+// TestRollingUpgrade replaces three processes one by one, twice, under 64 clients of both versions of the protocol,
+// behind a balancer that repeats no request. No call fails, sessions of the older version end as that version
+// specifies, and the responses to clients match the calls at the upstream and the audit.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	upstream := newExecuted(t)
@@ -272,7 +273,7 @@ func TestRollingUpgrade(t *testing.T) {
 	stop()
 	clients.Wait()
 	for _, p := range s.all {
-		_ = p.Process.Signal(os.Interrupt) // SIGTERM takes its time
+		_ = p.Process.Signal(os.Interrupt) // SIGTERM would take longer
 	}
 	for _, p := range s.all {
 		if err := p.Wait(); err != nil {
@@ -301,7 +302,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 }
 
-// audited are the statuses of each call, by its id.
+// audited returns the statuses of each call, by its id.
 func audited(t *testing.T, dsn string) map[string]string {
 	t.Helper()
 	st, err := postgres.Open(context.Background(), dsn, store.Options{})
@@ -322,7 +323,7 @@ func audited(t *testing.T, dsn string) map[string]string {
 			}
 			ids[r.CallID] = args.ID
 		}
-		if id, known := ids[r.CallID]; known { // the manifest was applied before
+		if id, known := ids[r.CallID]; known { // skip the records of the apply of the manifest
 			all[id] = strings.TrimSpace(all[id] + " " + r.Status)
 			if r.Late {
 				all[id] += " late"

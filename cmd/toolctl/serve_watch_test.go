@@ -14,7 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// listener returns client options that tell of changed lists.
+// listener returns client options that report changed lists.
 func listener() (*sdk.ClientOptions, chan struct{}) {
 	told := make(chan struct{}, 100)
 	return &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { told <- struct{}{} }}, told
@@ -41,7 +41,7 @@ func TestServeFollowsFiles(t *testing.T) {
 	o, told := listener()
 	cs := s.client(t, "2025-11-25", o)
 
-	writeFile(t, filepath.Join(dir, "sub", "two.yaml"), fmt.Sprintf(mockTool, "two")) // in a folder that is new
+	writeFile(t, filepath.Join(dir, "sub", "two.yaml"), fmt.Sprintf(mockTool, "two")) // in a new folder
 	<-told
 	if names := toolNames(t, cs); names != "one two" {
 		t.Errorf("got %s", names)
@@ -50,13 +50,13 @@ func TestServeFollowsFiles(t *testing.T) {
 		t.Errorf("got %v, %v", res, err)
 	}
 
-	// A set with a violation changes nothing and says so, even what it no longer has.
+	// A set with a violation changes nothing, does not even remove objects, and is reported.
 	if err := os.Remove(filepath.Join(dir, "one.yaml")); err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, filepath.Join(dir, "sub", "two.yaml"), strings.Replace(fmt.Sprintf(mockTool, "two"), "input_schema: {type: object}", "input_schema: {type: object, properties: {a: {type: txt}}}", 1))
 	line := s.wait(t, `"msg":"the reload failed`)
-	for !strings.Contains(line, "two.yaml") { // the folder may have been seen between the two changes
+	for !strings.Contains(line, "two.yaml") { // serve may have read the folder between the two changes
 		line = s.wait(t, `"msg":"the reload failed`)
 	}
 	if !strings.Contains(line, `spec.input_schema`) {
@@ -79,7 +79,8 @@ func TestServeFollowsFiles(t *testing.T) {
 	}
 }
 
-// Editors and configuration systems replace a file by another.
+// TestServeFollowsOneFileThatIsReplaced checks that serve notices when a file is replaced, as editors and
+// configuration systems do.
 func TestServeFollowsOneFileThatIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tools.yaml")
@@ -119,7 +120,7 @@ func TestServeFollowsTheStore(t *testing.T) {
 	if names := toolNames(t, cs); names != "one two" {
 		t.Errorf("got %s", names)
 	}
-	apply("three") // which the labels leave out
+	apply("three") // the selector excludes this object
 	s.wait(t, `"objects":3`)
 	if names := toolNames(t, cs); names != "one two" {
 		t.Errorf("got %s", names)
@@ -129,7 +130,7 @@ func TestServeFollowsTheStore(t *testing.T) {
 	}
 }
 
-// Calls go on while the manifests change under them.
+// TestServeReloadsWhileItIsCalled checks that calls continue while the manifests change.
 func TestServeReloadsWhileItIsCalled(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tools.yaml")
@@ -150,7 +151,7 @@ func TestServeReloadsWhileItIsCalled(t *testing.T) {
 	}
 	for i := range 5 {
 		writeFile(t, path+".next", fmt.Sprintf(mockTool, "one")+"---"+fmt.Sprintf(mockTool, fmt.Sprint("extra-", i)))
-		if err := os.Rename(path+".next", path); err != nil { // at no time is the tool not there
+		if err := os.Rename(path+".next", path); err != nil { // a rename, so that the tool always exists
 			t.Fatal(err)
 		}
 		s.wait(t, `"msg":"reloaded"`)
@@ -159,8 +160,8 @@ func TestServeReloadsWhileItIsCalled(t *testing.T) {
 	group.Wait()
 }
 
-// A server that a reload adds is asked, one that it removes is left, and the tools of
-// one that it locks are refused.
+// TestServeFollowsServers checks that a reload queries a new server, closes a removed one, and refuses the tools of a
+// server that it locks.
 func TestServeFollowsServers(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -201,8 +202,8 @@ spec: {command: %s, args: [%s]%s}
 	}
 }
 
-// What is changed in the store from another terminal is served at once: a description,
-// and a server that is connected; both are there again after a restart.
+// TestServeFollowsOverridesAndConnections checks that serve at once uses store changes from another terminal, an
+// override and a connected server, and still has them after a restart.
 func TestServeFollowsOverridesAndConnections(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -238,7 +239,7 @@ func TestServeFollowsOverridesAndConnections(t *testing.T) {
 	s.wait(t, `"msg":"reloaded"`)
 }
 
-// putFile writes a file at once: a reader sees the old text or the new, never a part.
+// putFile replaces a file in one step: a reader sees the old or the new text, never a part.
 func putFile(t *testing.T, path, text string) {
 	t.Helper()
 	whole := filepath.Join(t.TempDir(), "whole")
@@ -248,8 +249,9 @@ func putFile(t *testing.T, path, text string) {
 	}
 }
 
-// A file that has nothing but violations changes no object, and is told of all the same: once,
-// for the log may be in the folder. What was wrong at the start is no failed reload.
+// TestServeTellsOfFilesThatHoldNothing checks that a file with only violations changes no object but is reported. It
+// is reported only once, because the log may be in the watched folder. Violations at the start do not count as a
+// failed reload.
 func TestServeTellsOfFilesThatHoldNothing(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "tools.yaml"), fmt.Sprintf(mockTool, "one"))
@@ -267,7 +269,7 @@ func TestServeTellsOfFilesThatHoldNothing(t *testing.T) {
 		}
 		return string(body)
 	}
-	putFile(t, filepath.Join(dir, "tools.yaml"), fmt.Sprintf(mockTool, "one")) // a change that is none
+	putFile(t, filepath.Join(dir, "tools.yaml"), fmt.Sprintf(mockTool, "one")) // no change in content
 	putFile(t, filepath.Join(dir, "broken.yaml"), "kind: {")
 	if line := s.wait(t, `"msg":"the reload failed`); !strings.Contains(line, "broken.yaml:1") {
 		t.Errorf("the log says %s", line)

@@ -18,7 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Ctrl-C ends a command that waits for the end of its stdin.
+// TestInterruptedReadingStdin checks that Ctrl-C ends a command that waits for the end of its stdin.
 func TestInterruptedReadingStdin(t *testing.T) {
 	dir := t.TempDir()
 	tool, prompt := filepath.Join(dir, "tool.yaml"), filepath.Join(dir, "trip.md")
@@ -43,7 +43,7 @@ func TestInterruptedReadingStdin(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer in.Close()
-			// More than a pipe holds: it was read when it is written.
+			// The text exceeds the buffer of a pipe, so the program has begun to read when the write returns.
 			if _, err := in.Write(bytes.Repeat([]byte(" "), 1<<18)); err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestInterruptedReadingStdin(t *testing.T) {
 	}
 }
 
-// Ctrl-C while a gateway is asked is no answer of the gateway.
+// TestInterruptedStatus checks that Ctrl-C during the query of a gateway is not reported as an answer of the gateway.
 func TestInterruptedStatus(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
 	gateway := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(asked); <-release }))
@@ -87,7 +87,8 @@ func interrupt(t *testing.T, cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// Ctrl-C does not wait for an MCP server that ignores the end of its stdin and SIGTERM.
+// TestInterruptedWithStubbornServer checks that Ctrl-C does not wait for an MCP server that ignores the end of its
+// stdin and SIGTERM.
 func TestInterruptedWithStubbornServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -96,7 +97,7 @@ func TestInterruptedWithStubbornServer(t *testing.T) {
 	for _, args := range [][]string{{"call", "-f", file, "deaf__x"}, {"wait", "-f", file, "mcpserver/deaf"}, {"describe", "-f", file, "mcpserver/deaf"}, {"lock", "-f", file}} {
 		t.Run(args[0], func(t *testing.T) {
 			var took time.Duration
-			for range 5 { // a busy machine may be slow, but not always; without hurry it takes 4 seconds
+			for range 5 { // one of five tries may be slow on a busy machine; without the hurry, each takes 4 seconds
 				_ = os.Remove(mark)
 				cmd := again(t, "toolctl", args...)
 				cmd.Dir = t.TempDir()
@@ -121,13 +122,14 @@ func TestInterruptedWithStubbornServer(t *testing.T) {
 	}
 }
 
-// SIGTERM and SIGHUP let calls end and take no more; Ctrl-C cancels them.
+// TestServeDrains checks that after SIGTERM and SIGHUP, running calls finish and new ones are refused, and that Ctrl-C
+// cancels calls.
 func TestServeDrains(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			asked, release, cancelled := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body) // or the end of the request is not seen
+				_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice the end of the request
 				close(asked)
 				select {
 				case <-release:
@@ -157,7 +159,7 @@ func TestServeDrains(t *testing.T) {
 			}
 			if sig == syscall.SIGINT {
 				<-cancelled
-				<-answered // whatever a client is told of a server that ends
+				<-answered // the response during shutdown does not matter
 			} else {
 				untilRefused(t, s.url)
 				close(release)
@@ -172,7 +174,7 @@ func TestServeDrains(t *testing.T) {
 	}
 }
 
-// untilRefused waits until a server takes no more connections.
+// untilRefused waits until a server accepts no more connections.
 func untilRefused(t *testing.T, url string) {
 	t.Helper()
 	address, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
@@ -190,8 +192,8 @@ func untilRefused(t *testing.T, url string) {
 	}
 }
 
-// The first message that serve writes answers the client's initialize, although an MCP
-// server behind it got ready before.
+// TestServeWaitsForInitialize checks that the first message of serve answers the client's initialize, even if an MCP
+// server is ready earlier.
 func TestServeWaitsForInitialize(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "about.json"), `{"Name": "docs", "Version": "1", "Tools": [{"name": "find", "inputSchema": {"type": "object"}}]}`)

@@ -14,8 +14,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// onlyUpstream speaks MCP over stdio and counts calls in its memory. It writes its start to the file of its first
-// argument, and "overlap" when another one has not ended yet, which holds a lock on that file while it lives.
+// onlyUpstream speaks MCP over stdio and counts calls in its memory. It writes its start to the file in its first
+// argument, and locks that file while it runs. If another process still holds the lock, it writes "overlap".
 func onlyUpstream() {
 	if err := serveOnly(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -9,16 +9,15 @@ import (
 	"testing"
 )
 
-// sizeBudget is the most bytes that the stripped binary has. `make size` says what each
-// module adds.
+// sizeBudget is the maximum size of the stripped binary in bytes. `make size` shows the size of each module.
 const sizeBudget = 40_000_000 + postgresSize + consoleSize
 
-// postgresSize is what the PostgreSQL store adds, nearly all of it pgx: goose was there for SQLite.
+// postgresSize is the part of the PostgreSQL store, nearly all of it pgx; SQLite already needed goose.
 const postgresSize = 4_260_000
 
-// consoleSize is the most that the console adds, with its pages, scripts and OpenAPI document.
-// It had 560,000 bytes until its lists had order, filters and pages, and its forms and results the help that newcomers
-// missed; at 800,000 it is too large, whatever it gains.
+// consoleSize is the maximum size of the console, with its pages, scripts and OpenAPI document. It was 560,000 bytes
+// before lists had order, filters and pages, and before forms and results had help for newcomers. Above 800,000 bytes
+// it is too large for any feature.
 const consoleSize = 720_000
 
 func TestSize(t *testing.T) {
@@ -38,7 +37,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// withoutConsole writes an overlay with a package in the console's place that does nothing.
+// withoutConsole writes an overlay with an empty package in place of the console.
 func withoutConsole(t *testing.T) string {
 	t.Helper()
 	console, err := filepath.Abs("../../pkg/console")
@@ -56,7 +55,7 @@ func withoutConsole(t *testing.T) string {
 	replace := map[string]string{}
 	for _, file := range files {
 		if !strings.HasSuffix(file, "_test.go") {
-			replace[file] = "" // is not there
+			replace[file] = "" // removes the file
 		}
 	}
 	replace[filepath.Join(console, "console.go")] = nothing
@@ -71,7 +70,7 @@ func withoutConsole(t *testing.T) string {
 	return overlay
 }
 
-// stripped builds the program as it is released, and returns how many bytes it has.
+// stripped builds the program as it is released, and returns its size in bytes.
 func stripped(t *testing.T, flags ...string) int64 {
 	t.Helper()
 	if testing.Short() {

@@ -13,7 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/backends"
 )
 
-// changedStore is a store whose copy has one manifest cut off.
+// changedStore is a store with one truncated manifest in its copy.
 type changedStore struct{ store.Store }
 
 func (c changedStore) CopyIn(ctx context.Context, tables []store.Table, rows store.Rows) error {
@@ -37,7 +37,8 @@ func (c changedStore) CopyOut(ctx context.Context, read func(store.Rows) error) 
 	})
 }
 
-// TestCopyOfADamagedStore: what is damaged is not copied, and the message names the source and what is wrong with it.
+// TestCopyOfADamagedStore checks that a damaged store is not copied, and that the message names the store and the
+// damage.
 func TestCopyOfADamagedStore(t *testing.T) {
 	dir := t.TempDir()
 	whole, damaged, copied := filepath.Join(dir, "whole.db"), filepath.Join(dir, "damaged.db"), filepath.Join(dir, "copied.db")

@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collector keeps the spans that are sent to it.
+// collector collects the spans that it receives.
 type collector struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -57,7 +57,7 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-// trace returns the spans of a trace as a tree of names, and by name.
+// trace returns the spans of a trace as a tree of names, and as a map by name.
 func (c *collector) trace(t *testing.T, id string) (tree string, byName map[string]*tracepb.Span) {
 	t.Helper()
 	c.mu.Lock()
@@ -97,8 +97,8 @@ func attrsOf(kvs []*commonpb.KeyValue) map[string]string {
 	return out
 }
 
-// A call through serve is one trace from its client to the API or the MCP server behind
-// it, whichever way the client names the trace.
+// TestServeTelemetry checks that a call through serve is one trace, from its client to the API or the MCP server, for
+// every way in which a client can name the trace.
 func TestServeTelemetry(t *testing.T) {
 	const secret = "hunter2"
 	var mu sync.Mutex
@@ -193,14 +193,14 @@ spec: {url: "%s"}
 			s.ended <- code // for the cleanup
 
 			sink.mu.Lock()
-			for _, span := range sink.spans { // those of initialize and tools/list too
+			for _, span := range sink.spans { // including the spans of initialize and tools/list
 				if strings.Contains(span.String(), secret) {
 					t.Errorf("a span shows the arguments: %s", span)
 				}
 			}
 			sink.mu.Unlock()
 			tree, spans := sink.trace(t, id)
-			if tc.headers { // other requests of the client have the header too
+			if tc.headers { // other requests of the client also have the header
 				tree = tree[max(0, strings.Index(tree, "tools/call")):]
 			}
 			if !strings.HasPrefix(tree, tc.tree) {
@@ -270,8 +270,7 @@ func (h *headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.base.RoundTrip(r)
 }
 
-// A command belongs to the trace of the job that runs it, and sends its spans before it
-// ends.
+// TestCallTelemetry checks that a command joins the trace of the job that runs it, and sends its spans before it ends.
 func TestCallTelemetry(t *testing.T) {
 	sink := newCollector(t)
 	t.Setenv("TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
@@ -290,7 +289,7 @@ func TestCallTelemetry(t *testing.T) {
 	}
 }
 
-// Prometheus finds what happened, and a name that no tool has makes no time series.
+// TestServeMetrics checks that the metrics report the calls, and that an unknown tool name creates no time series.
 func TestServeMetrics(t *testing.T) {
 	for _, key := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_METRICS_EXPORTER", "OTEL_TRACES_EXPORTER"} {
 		t.Setenv(key, "")
@@ -301,7 +300,7 @@ func TestServeMetrics(t *testing.T) {
 		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: "no"}}}, nil
 	})
 	up := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return upstream }, nil))
-	t.Cleanup(up.Close) // after serve has ended, whose sessions it waits for
+	t.Cleanup(up.Close) // runs after serve has ended, because Close waits for its sessions
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -336,7 +335,7 @@ spec: {url: "http://%s", allow_private_network: true}
 		t.Fatalf("the log has no address of /metrics: %q", s.all())
 	}
 	cs := s.client(t, "2025-11-25", nil)
-	toolNames(t, cs) // every server was asked
+	toolNames(t, cs) // makes serve query every server
 	for _, name := range []string{"one", "one", "stop", "notes__find", "nobody-hunter2"} {
 		_, _ = cs.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: map[string]any{"pin": "hunter2"}})
 	}
@@ -377,7 +376,7 @@ spec: {url: "http://%s", allow_private_network: true}
 	}
 }
 
-// all is what the log holds that was not waited for, and what was.
+// all returns the whole log so far.
 func (s *served) all() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -402,7 +401,7 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// resultJSON is what a result says.
+// resultJSON returns a result as JSON.
 func resultJSON(res *sdk.CallToolResult) string {
 	text, err := json.Marshal(res)
 	return fmt.Sprint(string(text), err)

@@ -15,7 +15,7 @@ import (
 
 var consoleLink = regexp.MustCompile(`http://[a-z2-7]{16}\.localhost:\d+/ui/sign-in\?once=\w+`)
 
-// Who serves the console gets a new link to it, by "toolctl ui" and by SIGUSR1, and nobody else does.
+// TestNewConsoleLink checks that only the user who serves the console gets a new link, by "toolctl ui" and by SIGUSR1.
 func TestNewConsoleLink(t *testing.T) {
 	dir, runtime := t.TempDir(), t.TempDir()
 	for _, name := range []string{"tool", "other"} {
@@ -41,7 +41,7 @@ func TestNewConsoleLink(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Host = req.URL.Host // the console takes the link at the address too
+		req.Host = req.URL.Host // the console also accepts the link at the address
 		res, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestNewConsoleLink(t *testing.T) {
 		t.Error("the link works once")
 	}
 
-	// "toolctl ui" over the same manifests, by another path of them, and in a folder without any.
+	// asked runs "toolctl ui": with the same manifests, by another path, and in a folder without manifests.
 	asked := func(in string, args ...string) string {
 		t.Helper()
 		said, code := ui(in, mine, args...)
@@ -91,7 +91,7 @@ func TestNewConsoleLink(t *testing.T) {
 		t.Error("an older link works")
 	}
 
-	// SIGUSR1 has it in the log.
+	// SIGUSR1 writes a link to the log.
 	if err := p.Process.Signal(syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestNewConsoleLink(t *testing.T) {
 		t.Errorf("%s does not work", link)
 	}
 
-	// Nothing of it is for other users.
+	// Other users can access none of these files.
 	folder := filepath.Join(runtime, "toolctl")
 	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v %v", info, err)
@@ -109,7 +109,7 @@ func TestNewConsoleLink(t *testing.T) {
 		t.Errorf("without a console: exit %d: %s", code, said)
 	}
 
-	// Other manifests have a console of their own.
+	// Other manifests have their own console.
 	other := again(t, "toolctl", "ui", "--no-browser", "-f", "other.yaml")
 	other.Dir, other.Env = dir, mine
 	stderr, err := other.StderrPipe()
@@ -128,7 +128,7 @@ func TestNewConsoleLink(t *testing.T) {
 		t.Errorf("of two consoles: %s", both)
 	}
 
-	// What was killed leaves a socket, which nobody answers at.
+	// A killed process leaves a socket that nobody serves.
 	_ = other.Process.Kill()
 	_ = other.Wait()
 	asked(t.TempDir())

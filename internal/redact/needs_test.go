@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A text that is in the form of a secret has what the form needs, also within a JSON text.
+// TestNeedsOfSecrets checks that a text in the format of a secret contains one of the required texts of the format,
+// also within JSON.
 func TestNeedsOfSecrets(t *testing.T) {
 	for _, f := range secretForms {
 		text := rapid.StringMatching(f.form().String())

@@ -9,7 +9,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// fill puts a text into every string below v, and a document with it where JSON stands.
+// fill sets every string below v to a text, and every JSON value to a document with that text.
 func fill(v reflect.Value, text string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -28,11 +28,11 @@ func fill(v reflect.Value, text string) {
 	}
 }
 
-// Whatever field a part has or gets, a value is masked in it.
+// TestPartHidesEveryField checks that a value is masked in every field of a part, including future fields.
 func TestPartHidesEveryField(t *testing.T) {
 	var p v1.Part
 	fill(reflect.ValueOf(&p).Elem(), secret)
-	p.Type = v1.PartImage // of which there are few
+	p.Type = v1.PartImage // the type has few allowed values
 	before, _ := json.Marshal(p)
 	out, _ := json.Marshal(New(nil, secret).Part(p))
 	if strings.Contains(string(out), secret) {

@@ -79,7 +79,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// mask is the slow and plain way to do the same to a decoded document.
+// mask is a slow and simple implementation for decoded documents.
 func mask(v any, name string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -103,7 +103,7 @@ func document(t *rapid.T, depth int) any {
 	}
 	switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
 	case 0:
-		// No text that names what it holds (a=A, {"a":1}): how those are masked has a test of its own.
+		// Texts that name their values (a=A, {"a":1}) are excluded, because another test covers how those are masked.
 		return rapid.StringOf(rapid.Rune().Filter(func(r rune) bool { return !strings.ContainsRune("=:{[", r) })).Draw(t, "string")
 	case 1:
 		return rapid.Float64Range(-1e9, 1e9).Draw(t, "number")

@@ -15,7 +15,7 @@ import (
 
 const secret = "hunter2-s3cret"
 
-// TestTextHidesWhatARuleNames hides one value in many ways in which servers say it.
+// TestTextHidesWhatARuleNames masks one value in many forms in which servers write it.
 func TestTextHidesWhatARuleNames(t *testing.T) {
 	doc := `{"user":"ann","password":"` + secret + `"}`
 	twice := string(jsontext.Quote(string(jsontext.Quote(doc))))
@@ -72,7 +72,7 @@ func TestTextHidesWhatARuleNames(t *testing.T) {
 	}
 }
 
-// shows reports whether the secret stands in a text, in any of the encodings of the test.
+// shows reports whether a text contains the secret in any of the encodings of the test.
 func shows(s string) bool {
 	for range 4 {
 		if strings.Contains(s, secret) {

@@ -10,8 +10,8 @@ const benchSource = `{"location": "{{.location}}", "temperature": {{.temp}}, "un
 
 var benchArgs = map[string]any{"location": "Oslo, Norway", "temp": int64(21), "days": []any{"mon", "tue", "wed"}}
 
-// BenchmarkJSON is to be read beside BenchmarkFloor: the same template without
-// escapes, bounds and checks.
+// BenchmarkJSON is for comparison with BenchmarkFloor, which renders the same template without escapes, limits and
+// checks.
 func BenchmarkJSON(b *testing.B) {
 	t, err := ParseJSON("m", benchSource)
 	if err != nil {

@@ -74,7 +74,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestArgumentsOfGo checks what Go code may put among the arguments.
+// TestArgumentsOfGo checks the Go types that arguments may have.
 func TestArgumentsOfGo(t *testing.T) {
 	type point struct {
 		X int `json:"x"`
@@ -104,8 +104,7 @@ func TestArgumentsOfGo(t *testing.T) {
 	}
 }
 
-// TestNumbersKeepTheirValue checks that a number, however it is written, is
-// rendered as the same number.
+// TestNumbersKeepTheirValue checks that a number in any notation is rendered as the same number.
 func TestNumbersKeepTheirValue(t *testing.T) {
 	tmpl, err := ParseJSON("m", `{{.x}}`)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// shapes are templates in which .s, .k are strings, .n is a number and .o any JSON value. Each is
-// rendered where a value may stand: inside strings, outside, as a key, in loops, branches and calls.
+// shapes are templates in which .s and .k are strings, .n is a number and .o any JSON value. Each renders them in
+// different places: inside strings, outside, as a key, in loops, branches and calls.
 var shapes = []string{
 	`{"a": "{{.s}}", "b": "x{{.s}}y{{.n}}", "c": [1]}`,
 	`{"a": {{.s}}, "b": {{.n}}, "c": {"d": {{json .s}}}}`,
@@ -23,7 +23,7 @@ var shapes = []string{
 	`{"a": "{{join .s .l}}", "b": {{join "," .l}}, "c": "{{printf "%q %x" .s .s}}", "d": {{printf "%.3f" .n}}}`,
 }
 
-// skeleton describes the keys, nesting and types of a JSON value. Keys are in order and by number.
+// skeleton describes the keys, nesting and types of a JSON value. Keys are sorted and numbered.
 func skeleton(v any) string {
 	switch v := v.(type) {
 	case map[string]any:

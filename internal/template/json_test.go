@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// decode reads arguments as an executor does.
+// decode decodes arguments as an executor does.
 func decode(t testing.TB, args string) map[string]any {
 	t.Helper()
 	if args == "" {
@@ -169,7 +169,7 @@ func TestJSONErrors(t *testing.T) {
 	}
 }
 
-// expo makes a template that calls the last of n templates 2^n times.
+// expo returns a template that calls the last of n templates 2^n times.
 func expo(n int) string {
 	var b strings.Builder
 	b.WriteString(`{{define "t0"}}{{end}}`)

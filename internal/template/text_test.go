@@ -9,7 +9,7 @@ import (
 
 var errDots = errors.New("a path segment must not be \"..\"")
 
-// urlEscape is how a URL template escapes: as a path segment before "?", as a query value after it.
+// urlEscape escapes as a URL template does: as a path segment before "?", as a query value after it.
 func urlEscape(out []byte, value string) (string, error) {
 	switch {
 	case bytes.IndexByte(out, '?') >= 0:

@@ -25,7 +25,7 @@ spec:
   mock_result: {said: %q}
 `
 
-// folder is a folder of tools, by name, and what the mock of each says.
+// folder writes a folder of tools; the map has the mock result of each tool by its name.
 func folder(t *testing.T, tools map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -191,7 +191,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestDryRunOfAStoreThatCannotOpen: a store with wrong options is an error, and is not compared as an empty one.
+// TestDryRunOfAStoreThatCannotOpen checks that a store with wrong options is an error, rather than an empty store.
 func TestDryRunOfAStoreThatCannotOpen(t *testing.T) {
 	c := config(t, folder(t, map[string]string{"hello": "hi"}))
 	c.MaxStoreBytes = -1

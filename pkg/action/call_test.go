@@ -50,7 +50,8 @@ func callable(t *testing.T) (c *action.Config, warnings *[]string) {
 	return &action.Config{Files: []string{file}, Stdin: strings.NewReader(`{"who":"bob"}`), Warned: func(text string) { *warnings = append(*warnings, text) }}, warnings
 }
 
-// TestCall: a call reads its arguments, is planned, refused and explained, and says which argument was mistyped.
+// TestCall checks that a call reads its arguments, can be planned, refused and explained, and reports a mistyped
+// argument.
 func TestCall(t *testing.T) {
 	c, warnings := callable(t)
 	call := func(tool string, flags ...string) *action.Call {
@@ -82,7 +83,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestRender: a prompt is rendered with its variables, and an unknown variable is named.
+// TestRender checks that a prompt is rendered with its variables, and that an unknown variable is reported.
 func TestRender(t *testing.T) {
 	c, _ := callable(t)
 	r, err := (&action.Render{Config: c, Prompt: "hello", Arguments: action.Arguments{Flags: []string{"who=ann"}}}).Run(t.Context())
@@ -97,7 +98,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestArgumentWords: names of arguments are completed with "=", and values of an enum behind it.
+// TestArgumentWords checks the completion of argument names with "=", and of enum values after it.
 func TestArgumentWords(t *testing.T) {
 	c, _ := callable(t)
 	for _, tt := range []struct {

@@ -15,7 +15,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
-// TestStatusOfServer: what a server answers, and what the lock says of it, are its conditions.
+// TestStatusOfServer checks the conditions for the answers of a server and for the lock.
 func TestStatusOfServer(t *testing.T) {
 	st := memory.New(memory.Options{})
 	defer st.Close()
@@ -44,8 +44,8 @@ func TestStatusOfServer(t *testing.T) {
 	for _, tc := range []struct {
 		name                     string
 		state                    *mcp.ServerState
-		ready, degraded, drifted string // STATUS REASON
-		message                  string // of one of them
+		ready, degraded, drifted string // as STATUS REASON
+		message                  string // of one of the conditions
 	}{
 		{"not asked", nil, "Unknown NotAsked", "Unknown NotAsked", "False AsApplied", "was not queried"},
 		{"ready", &good, "True ServerReady", "False AsExpected", "False AsApplied", "tools: 1"},
@@ -76,8 +76,8 @@ func TestStatusOfServer(t *testing.T) {
 	}
 }
 
-// TestStatusOfOverride: an override that changes what is served is drift since it was made, of the
-// tool and of the server that offers one.
+// TestStatusOfOverride checks that an override that changes the served text is drift since the override was made, both
+// for a tool of a manifest and for a tool of a server.
 func TestStatusOfOverride(t *testing.T) {
 	st := memory.New(memory.Options{})
 	defer st.Close()

@@ -12,7 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/action"
 )
 
-// TestDescribe: an object of the store has its record and its status, one of a file has neither.
+// TestDescribe checks that an object of the store has a record and a status, and an object of a file has neither.
 func TestDescribe(t *testing.T) {
 	c := config(t, folder(t, map[string]string{"a": "1", "b": "2"}))
 	apply(t, action.Apply{Config: c})
@@ -36,7 +36,8 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestEdit: what the editor leaves is applied; what has errors is asked for again, and kept when it stays so.
+// TestEdit checks that the edited text is applied, and that a text with errors is edited again and kept if the errors
+// stay.
 func TestEdit(t *testing.T) {
 	c := config(t, folder(t, map[string]string{"a": "1"}))
 	apply(t, action.Apply{Config: c})

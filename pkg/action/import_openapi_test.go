@@ -22,7 +22,8 @@ paths:
     get: {operationId: listPets, summary: List pets, responses: {"200": {description: ok}}}
 `
 
-// TestImportOpenAPI: a second import into a folder has the options of the first, unless they are given.
+// TestImportOpenAPI checks that a second import into a folder uses the options of the first, unless they are given
+// again.
 func TestImportOpenAPI(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pets")
 	var taken []string
@@ -56,7 +57,7 @@ func TestImportOpenAPI(t *testing.T) {
 	}
 }
 
-// TestListSorted: a list is sorted before its page is taken.
+// TestListSorted checks that a list is sorted before a page is selected.
 func TestListSorted(t *testing.T) {
 	c := config(t, folder(t, map[string]string{"a": "3", "b": "1", "c": "2"}))
 	r, err := (&action.List{Config: c, SortBy: ".spec.mock_result.said", Limit: 2, Offset: 1}).Run(t.Context())
@@ -70,7 +71,7 @@ func TestListSorted(t *testing.T) {
 	}
 }
 
-// TestImport: what has no place in a manifest is noted, and what cannot be read is invalid.
+// TestImport checks that unsupported parts are noted, and that an unreadable file is invalid.
 func TestImport(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "none", "", "hi")

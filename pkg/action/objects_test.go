@@ -24,7 +24,7 @@ func serverOf(name string) *v1.MCPServer {
 	return s
 }
 
-// TestCheckKnowsWhatIsBeside: what a manifest names may be in the store.
+// TestCheckKnowsWhatIsBeside checks that manifests may refer to objects in the store.
 func TestCheckKnowsWhatIsBeside(t *testing.T) {
 	objects := []v1.Object{upstreamTool("files")}
 	for _, tt := range []struct {
@@ -50,8 +50,8 @@ func TestCheckKnowsWhatIsBeside(t *testing.T) {
 	}
 }
 
-// TestCheckUndo: an undo whose manifests name what is gone meanwhile is refused, and one that
-// brings it back is not.
+// TestCheckUndo checks that an undo whose manifests refer to a deleted object is refused, and that an undo that
+// restores the object is not.
 func TestCheckUndo(t *testing.T) {
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { st.Close() })

@@ -16,9 +16,9 @@ import (
 	"toolctl.dev/toolctl/pkg/store/storetest"
 )
 
-// revisions is a source that gives one revision after the other.
+// revisions is a source that returns one revision after the other.
 type revisions struct {
-	sets []*manifest.Set // nil is one that cannot be read
+	sets []*manifest.Set // nil is an unreadable revision
 	n    int
 }
 
@@ -42,8 +42,8 @@ func (r *revisions) Pull()                  {}
 func (r *revisions) Remember(source.Memory) {}
 func (r *revisions) Status() source.Status  { return source.Status{Source: "git", Revision: "c0ffee"} }
 
-// TestReconcilerFollows: revisions are applied in their order, what goes wrong is told once, and
-// what is right again is told.
+// TestReconcilerFollows checks that revisions are applied in order, that an error is logged once, and that the
+// recovery is logged.
 func TestReconcilerFollows(t *testing.T) {
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { st.Close() })
@@ -76,7 +76,7 @@ func TestReconcilerFollows(t *testing.T) {
 	}
 }
 
-// TestReconcilerLeavesOtherSets: what belongs to another set is refused, and can be named.
+// TestReconcilerLeavesOtherSets checks that an object of another set is refused, and that manifests may refer to it.
 func TestReconcilerLeavesOtherSets(t *testing.T) {
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { st.Close() })
@@ -99,8 +99,8 @@ func TestReconcilerLeavesOtherSets(t *testing.T) {
 	}
 }
 
-// TestReconcilerOverrides: what is overridden stays, is told once as the option says, or is removed, and
-// nothing of another set is.
+// TestReconcilerOverrides checks that overrides stay and are logged once, or are removed, depending on the option, and
+// that overrides of other sets stay.
 func TestReconcilerOverrides(t *testing.T) {
 	for how, want := range map[string]string{
 		"": "INFO the served text differs", KeepOverrides: "INFO the served text differs",

@@ -13,8 +13,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
-// TestRunsAreOfOne: a run that was taken is nobody else's for as long as its process lives, and
-// anybody's soon after that died.
+// TestRunsAreOfOne checks that no other process can take a run while the process that took it lives, and that any
+// process can soon after that process has died.
 func TestRunsAreOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
@@ -35,7 +35,7 @@ func TestRunsAreOfOne(t *testing.T) {
 		}
 		check(one.Save(t.Context(), store.Run{ID: "ABCDEF", State: []byte("1")}), "")
 		take(one, "1")
-		time.Sleep(time.Hour) // of a person, or a slow model
+		time.Sleep(time.Hour) // the time of a person or a slow model
 		_, err := other.Take(t.Context(), "ABCDEF")
 		check(err, "run ABCDEF is being resumed already")
 		_, err = one.Take(t.Context(), "ABCDEF")
@@ -58,7 +58,7 @@ func TestRunsAreOfOne(t *testing.T) {
 		time.Sleep(31 * time.Second)
 		take(other, "2")
 
-		// A lease that was lost is said, and what the other does is not written over.
+		// A lost lease is an error, and the state of the new holder is not overwritten.
 		if err := st.ReturnLeases(t.Context(), leaseHolder(t, st)); err != nil {
 			t.Fatal(err)
 		}

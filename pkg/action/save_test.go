@@ -7,7 +7,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// TestSaveDir: binary parts become files, and none takes the place of another.
+// TestSaveDir checks that binary parts become files, and that no file replaces another.
 func TestSaveDir(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new")
 	dir, err := openSaveDir(path)

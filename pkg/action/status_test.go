@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
-// TestSetStates: what is ready, what something else changed and what is gone.
+// TestSetStates checks the reports of ready, changed and missing objects.
 func TestSetStates(t *testing.T) {
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { st.Close() })
@@ -56,7 +56,7 @@ func TestSetStates(t *testing.T) {
 	}
 }
 
-// boundTool is a tool of an MCP server that does not exist.
+// boundTool returns a tool of an MCP server that does not exist.
 func boundTool(server string) *v1.Tool {
 	tool := v1.NewObject(v1.KindTool).(*v1.Tool)
 	tool.Metadata.Name, tool.Spec.Description, tool.Spec.InputSchema = "tool", "A tool", []byte(`{"type":"object"}`)

@@ -38,7 +38,7 @@ metadata: {name: wrong}
 spec: {turns: [{calls: [{tool: pay, expect: {status: complete}}]}]}
 `
 
-// playable is a folder with manifests and the replies of a model, and a Config over the manifests.
+// playable returns a folder with manifests and the replies of a model, and a Config for the manifests.
 func playable(t *testing.T) (dir string, c *action.Config) {
 	dir = t.TempDir()
 	t.Chdir(dir)
@@ -54,7 +54,8 @@ func suite(c *action.Config) *action.Suite {
 	return &action.Suite{Config: c, Paths: c.Files, Timeout: time.Minute, Judge: action.Judge{MaxCalls: 1}}
 }
 
-// TestSuite: scenarios are chosen by name and by shard, and the verdict says what did not pass.
+// TestSuite checks that scenarios are selected by name and by shard, and that the verdict names those that did not
+// pass.
 func TestSuite(t *testing.T) {
 	_, c := playable(t)
 	for _, test := range []struct {
@@ -99,7 +100,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// TestVerifyAndMock: the examples of tools are called, and a tool without any is wrong usage.
+// TestVerifyAndMock checks that the examples of tools are called, and that a tool without examples is wrong usage.
 func TestVerifyAndMock(t *testing.T) {
 	_, c := playable(t)
 	r, err := (&action.Verify{Config: c}).Run(t.Context())
@@ -118,7 +119,7 @@ func TestVerifyAndMock(t *testing.T) {
 	}
 }
 
-// TestRunThatWaits: a run waits in the store, is listed, and can be deleted.
+// TestRunThatWaits checks that a pending run is saved in the store, is listed, and can be deleted.
 func TestRunThatWaits(t *testing.T) {
 	dir, c := playable(t)
 	c.DSN = filepath.Join(dir, "state.db")

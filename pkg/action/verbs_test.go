@@ -15,10 +15,10 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// wrong reports whether an error is one of usage.
+// wrong reports whether an error is wrong usage.
 func wrong(err error) bool { return errors.As(err, new(*action.UsageError)) }
 
-// TestOverride: a tool gets a description, an earlier one and its own again; each is a version.
+// TestOverride overrides a description, restores an earlier override and then the original; each is a version.
 func TestOverride(t *testing.T) {
 	c := config(t, folder(t, map[string]string{"hello": "hi"}))
 	apply(t, action.Apply{Config: c})
@@ -51,7 +51,7 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-// TestConnect: a server is connected once, and only one that was connected is disconnected.
+// TestConnect checks that a server can be connected only once, and that only a connected server can be disconnected.
 func TestConnect(t *testing.T) {
 	c := config(t, folder(t, map[string]string{"hello": "hi"}))
 	words := action.ServerWords{Words: []string{"docs-server", "--stdio"}, Name: "docs", Env: []string{"KEY", "MODE=a"}}
@@ -85,7 +85,7 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// TestExport: what is applied is written into a new folder alone; the sets say what was applied.
+// TestExport checks that a store is exported only into a new folder and copied only to a new store, and lists its sets.
 func TestExport(t *testing.T) {
 	c := config(t, folder(t, map[string]string{"a": "1", "b": "2"}))
 	apply(t, action.Apply{Config: c})
@@ -111,7 +111,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestClient: the configuration names no value, is written once, and keeps the file before.
+// TestClient checks that the configuration contains no values of variables, is written once, and that the previous
+// file is kept.
 func TestClient(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -144,7 +145,8 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestSchemaDiff: a part of a document is named by a pointer, and what is no schema is refused.
+// TestSchemaDiff checks that a pointer selects a part of a document, and that a document that is not a schema is
+// refused.
 func TestSchemaDiff(t *testing.T) {
 	d := &action.SchemaDiff{As: diff.Input, Old: "a#/spec", New: "b", Read: func(_ context.Context, file string, _ int) ([]byte, error) {
 		switch file {
