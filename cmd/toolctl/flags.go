@@ -79,7 +79,7 @@ func parseRate(text string) (float64, error) {
 	n, err := strconv.ParseFloat(number, 64)
 	per, ok := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[unit]
 	if err != nil || !ok || !(n > 0) || math.IsInf(n, 0) {
-		return 0, errors.New("a number above 0 by second, minute or hour, such as 100/s, 600/m or 5000/h")
+		return 0, errors.New("a positive number per second, minute or hour, such as 100/s, 600/m or 5000/h")
 	}
 	return n / per.Seconds(), nil
 }

@@ -226,7 +226,7 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 		limit{"max-result-bytes", g.Limits.MaxResultBytes >= 1, "1 or more"},
 		limit{"max-calls", g.Limits.MaxCalls >= 1, "1 or more"},
 		limit{"principal-share", g.Limits.PrincipalShare > 0 && g.Limits.PrincipalShare <= 1, "a number above 0 and at most 1, such as 0.25"},
-		limit{"turn-idle", g.Server.TurnIdle > 0, "a time above 0, such as 60s"},
+		limit{"turn-idle", g.Server.TurnIdle > 0, "a positive duration, such as 60s"},
 		limit{"approval-wait", g.ApprovalWait >= 0, "0s or more"},
 		limit{"shutdown-delay", g.Server.ShutdownDelay >= 0, "0s or more"},
 		limit{"drain-timeout", g.Server.DrainTimeout >= 0, "0s or more"},

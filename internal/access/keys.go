@@ -268,7 +268,7 @@ func (k *keys) get(ctx context.Context, at string, into any) error {
 	req.Header.Set("Accept", "application/json")
 	res, err := k.http.Do(req)
 	if private := new(netaddr.PrivateError); errors.As(err, &private) {
-		return fmt.Errorf("%w: the issuer leads to a private address: if that is intended, set --oauth-jwks-url", err)
+		return fmt.Errorf("%w: the issuer resolves to a private address: if that is intended, set --oauth-jwks-url", err)
 	}
 	if err != nil {
 		return err

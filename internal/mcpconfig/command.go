@@ -23,7 +23,7 @@ func Server(name string, words []string) (*v1.MCPServer, []string, error) {
 	isURL := len(words) == 1 && (strings.HasPrefix(words[0], "http://") || strings.HasPrefix(words[0], "https://"))
 	if scheme, _, ok := strings.Cut(words[0], "://"); ok && !isURL && !strings.ContainsAny(scheme, "/ ") {
 		if scheme == "http" || scheme == "https" { // the message must not show the secrets of the address
-			return nil, nil, fmt.Errorf("expected an address alone: %s after it", plural(len(words)-1))
+			return nil, nil, fmt.Errorf("expected only a URL, and %s follows it", plural(len(words)-1))
 		}
 		return nil, nil, fmt.Errorf("expected a program, or an address that begins with http:// or https://, got %s://", scheme)
 	}

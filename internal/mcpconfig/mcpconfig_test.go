@@ -177,8 +177,8 @@ func TestServer(t *testing.T) {
 	for _, tt := range []struct{ name, words, want string }{
 		{"nothing", "", "no command and no URL"},
 		{"another scheme", "ftp://x.example/mcp", "expected a program, or an address that begins with http:// or https://, got ftp://"},
-		{"an address and a word", "https://me:S3CR3T@x.example/mcp --stdio", "expected an address alone: there is a word after it"},
-		{"an address and words", "https://x.example/mcp --token S3CR3T", "expected an address alone: there are 2 words after it"},
+		{"an address and a word", "https://me:S3CR3T@x.example/mcp --stdio", "expected only a URL, and there is a word follows it"},
+		{"an address and words", "https://x.example/mcp --token S3CR3T", "expected only a URL, and there are 2 words follows it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, _, err := mcpconfig.Server("", strings.Fields(tt.words)); err == nil || err.Error() != tt.want {

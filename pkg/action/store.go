@@ -60,7 +60,7 @@ func (c *Config) withKept(ctx context.Context, notFiles string, do func(store.St
 }
 
 // aboutStore is the text of withKept for most verbs.
-const aboutStore = "this is about the store, not about files"
+const aboutStore = "the command works on the store, not on files"
 
 func (c *Config) noFiles(text string) error {
 	if len(c.Files) > 0 {

@@ -241,9 +241,9 @@ func (o Options) lint(ctx context.Context, in input) (lint.Report, error) {
 }
 
 func (o Options) diff(ctx context.Context, in struct {
-	Manifest string `json:"manifest" description:"YAML or JSON text of the manifests as they are to be"`
-	Path     string `json:"path,omitempty" description:"file relative to the server's folder with the manifests as they are, such as tools/weather.yaml"`
-	Before   string `json:"before,omitempty" description:"text of the manifests as they are, in place of the file at path"`
+	Manifest string `json:"manifest" description:"YAML or JSON text of the new manifests"`
+	Path     string `json:"path,omitempty" description:"file with the present manifests, relative to the server's folder, such as tools/weather.yaml"`
+	Before   string `json:"before,omitempty" description:"text of the present manifests, instead of the file at path"`
 }) (diff.Report, error) {
 	if in.Path == "" && in.Before == "" {
 		return diff.Report{}, errors.New("there is nothing to compare with: name the file with path, or pass its text as before")

@@ -77,7 +77,7 @@ func (j *judgement) override(at string, before, after v1.ToolOverride) {
 			j.schema(in, before.InputSchema, after.InputSchema, Input, false, true)
 		}
 	case before.InputSchema != nil || after.InputSchema != nil:
-		j.add(Unknown, cmp.Or(j.first(in), p), "the override of the server's own schema, which is in no manifest, begins or ends", nil)
+		j.add(Unknown, cmp.Or(j.first(in), p), "an override of the server's own schema, which no manifest contains, was added or removed", nil)
 	}
 	if (before.Hints == nil) == (after.Hints == nil) {
 		j.hints(at+"/hints", before.Hints, after.Hints)

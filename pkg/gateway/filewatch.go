@@ -72,5 +72,5 @@ func (w *fileWatch) warning() string {
 	if at == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s that came at %s cannot be used; %s, and the log says why", w.name, at.UTC().Format(time.RFC3339), w.kept)
+	return fmt.Sprintf("%s received at %s cannot be used; %s; see the log", w.name, at.UTC().Format(time.RFC3339), w.kept)
 }

@@ -105,7 +105,7 @@ func (b *builder) body(ref *openapi3.RequestBodyRef) (skip string) {
 		// A mapping that finds nothing sends nothing; without properties the body is {}.
 		arg.required, b.mapping = false, "not_null("+arg.name+", `{}`)"
 	} else if !body.Required {
-		b.note("the optional body is required: a request of this kind is not sent without one")
+		b.note("the body is optional in the document but required here, because this body cannot be omitted")
 	}
 	return ""
 }

@@ -211,7 +211,7 @@ func (q *toolCallOrder) check(s *scope) (expected, got string) {
 	if found == len(sequence) {
 		return "", ""
 	}
-	return strings.Join(sequence, ", then "), fmt.Sprintf("%s; %s is missing from place %d on", listed(toolNamesOf(calls)), sequence[found], found+1)
+	return strings.Join(sequence, ", then "), fmt.Sprintf("%s; %s is missing from position %d", listed(toolNamesOf(calls)), sequence[found], found+1)
 }
 
 // inOrder returns how many tools of a sequence were called in its order.

@@ -230,7 +230,7 @@ func (r *Remote) judged(ctx context.Context, revision, last string) (set *manife
 func (r *Remote) older(ctx context.Context, head, last string) (string, *manifest.Set) {
 	all, err := r.origin.Older(ctx, head)
 	if err != nil {
-		r.opts.Logger.Warn("older revisions cannot be read", "source", r.origin.String(), "error", err.Error())
+		r.opts.Logger.Warn("cannot read older revisions", "source", r.origin.String(), "error", err.Error())
 	}
 	if last != "" && !r.opts.AllowRollback {
 		all = append(all[:max(0, slices.Index(all, last))], last)

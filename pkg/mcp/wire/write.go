@@ -19,7 +19,7 @@ func (m *Message) Failure() *Error {
 	}
 	e := &Error{}
 	if json.Unmarshal(m.Error, e) != nil {
-		return &Error{Code: jsonrpc.CodeInvalidRequest, Message: "the error in the answer cannot be read"}
+		return &Error{Code: jsonrpc.CodeInvalidRequest, Message: "the error in the response cannot be read"}
 	}
 	return e
 }

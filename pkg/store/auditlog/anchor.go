@@ -165,7 +165,7 @@ func (a *Anchor) send(ctx context.Context, line []byte) error {
 	shown, _ := store.Shown(a.To)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.To, bytes.NewReader(line))
 	if err != nil {
-		return fmt.Errorf("%s: it is not an address", shown)
+		return fmt.Errorf("%s: it is not a URL", shown)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	client := http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
