@@ -7,11 +7,11 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// What a server of 2026-07-28 says unasked it says in the stream of a request, subscriptions/listen, which lasts. One is
-// for its lists, and one for each resource that is subscribed to.
+// A server of 2026-07-28 sends messages outside of requests in the stream of a long request,
+// subscriptions/listen. There is one such request for its lists, and one for each subscribed resource.
 
-// follow keeps the stream of changes of lists open, until ctx ends. One that a server ends is the end of the session: what
-// changed meanwhile is not known.
+// follow keeps the stream for changes of lists open until ctx ends. If the server ends the stream, the
+// session ends, because changes since then are unknown.
 func (s *session) follow(ctx context.Context) {
 	can, want := s.hello.can(), map[string]any{}
 	for name, c := range map[string]*changes{"toolsListChanged": can.Tools, "promptsListChanged": can.Prompts, "resourcesListChanged": can.Resources} {
@@ -29,7 +29,8 @@ func (s *session) follow(ctx context.Context) {
 	}
 }
 
-// subscriptions is one stream. acknowledged is called once the server has agreed; nil for nobody.
+// subscriptions opens one stream and reads it to its end. acknowledged is called once the server has
+// accepted the subscription; it may be nil.
 func (s *session) subscriptions(ctx context.Context, want map[string]any, acknowledged func()) error {
 	x := &exchange{id: s.calls.NewID(), method: "subscriptions/listen", params: []param{{"notifications", want}}, acknowledged: acknowledged}
 	x.meta = s.meta(ctx, x)
@@ -76,7 +77,7 @@ func (s *session) listenTo(ctx context.Context, uri string) error {
 	}
 }
 
-// unlisten ends a stream of listenTo.
+// unlisten ends a stream opened by listenTo.
 func (s *session) unlisten(uri string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +87,7 @@ func (s *session) unlisten(uri string) {
 	}
 }
 
-// subscription is the stream that a notification belongs to.
+// subscription returns the stream that a notification belongs to.
 func (s *session) subscription(m wire.Message, x *exchange) *exchange {
 	if x != nil {
 		return x

@@ -19,11 +19,11 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// lists is what a server offers, as of a moment.
+// lists holds everything that a server offered at one time.
 type lists struct {
-	read      time.Time // zero: never
+	read      time.Time // zero if never
 	tools     []json.RawMessage
-	headers   map[string][]ParamMark // of the tools that have some
+	headers   map[string][]ParamMark // of the tools that have marks
 	prompts   []Prompt
 	resources []Resource
 	templates []ResourceTemplate
@@ -32,21 +32,20 @@ type lists struct {
 	info      info
 }
 
-// info is what a server says of itself.
+// info describes a server in its own words.
 type info struct{ version, name, server, instructions string }
 
-// Bounds of what one server may list.
+// Limits for the lists of one server.
 const (
 	maxPages     = 200
 	maxItems     = 10_000
 	maxListBytes = 64 << 20
-	// maxInstructions bounds what a server says of itself.
+	// maxInstructions limits the instructions of a server, in bytes.
 	maxInstructions = 64 << 10
 	defaultTimeout  = v1.DefaultTimeoutMS * time.Millisecond
 )
 
-// read asks the server for everything it offers: it takes at most spec.timeout_ms, once
-// there is a session.
+// read queries everything that the server offers. With an open session it takes at most spec.timeout_ms.
 func (u *upstream) read(ctx context.Context) (lists, error) {
 	s, err := u.acquire(ctx, &u.shared)
 	if err != nil {
@@ -61,7 +60,7 @@ func (u *upstream) read(ctx context.Context) (lists, error) {
 	return l, err
 }
 
-// readLists is read over a session, which it releases.
+// readLists reads the lists over a session, which it releases.
 func (u *upstream) readLists(ctx context.Context, s *session) (_ lists, err error) {
 	u.release(s)
 	l := lists{info: s.info()}
@@ -78,7 +77,7 @@ func (u *upstream) readLists(ctx context.Context, s *session) (_ lists, err erro
 	}
 	l.latency = time.Since(began)
 	l.headers = marksOf(l.tools)
-	// What else a server offers is not what it is for: a failure there is a warning.
+	// Tools matter most, so failures to read the other lists are only warnings.
 	var more sync.WaitGroup
 	var mu sync.Mutex
 	other := func(method, key string, keep func([]json.RawMessage)) {
@@ -122,12 +121,12 @@ func (s *session) info() info {
 	return info{version: h.Version, instructions: s.mask(clip.Bytes(h.Instructions, maxInstructions)), name: s.mask(clip.Bytes(h.Info.Name, 256)), server: s.mask(clip.Bytes(h.Info.Version, 256))}
 }
 
-// timeout is the time for one request that is no call of a tool.
+// timeout returns the time limit for a request that is not a tool call.
 func (u *upstream) timeout() time.Duration {
 	return milliseconds(u.spec.Spec.TimeoutMS, defaultTimeout)
 }
 
-// isAnswer reports whether an error is one that the server gave.
+// isAnswer reports whether an error came from the server.
 func isAnswer(err error) bool {
 	var mcp *v1.MCPError
 	return errors.As(err, &mcp) && mcp.Code != 0
@@ -138,8 +137,7 @@ func isUnknownMethod(err error) bool {
 	return errors.As(err, &mcp) && mcp.Code == -32601
 }
 
-// pages reads every page of a list. A list that goes round in a circle, or beyond
-// the bounds, ends there with a warning.
+// pages reads every page of a list. It stops with a warning if the cursors repeat or a limit is reached.
 func (u *upstream) pages(ctx context.Context, method, key string, warn func(string)) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	seen := map[string]bool{}
@@ -180,8 +178,8 @@ func (u *upstream) pages(ctx context.Context, method, key string, warn func(stri
 	}
 }
 
-// withoutKeys masks the keys of the server in what it says of one thing that it offers. Names,
-// addresses and schemas stay: calls are made by them.
+// withoutKeys masks the keys of the server in the description of one object. Names, addresses and schemas
+// stay as they are, because calls need them.
 func (u *upstream) withoutKeys(item json.RawMessage) json.RawMessage {
 	m := u.secrets.Load()
 	if bytes.Equal(m.JSON(item), item) {
@@ -189,7 +187,7 @@ func (u *upstream) withoutKeys(item json.RawMessage) json.RawMessage {
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(item, &fields) != nil {
-		return item // which decoding it refuses
+		return item // decoding rejects the item later
 	}
 	for _, name := range []string{"title", "description", "annotations", "icons", "arguments", "_meta"} {
 		if raw, ok := fields[name]; ok {
@@ -206,8 +204,8 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// decodeItems decodes each item by itself, so that a broken one hides no other, and
-// sorts them by name.
+// decodeItems decodes each item separately, so that an invalid item does not hide others, and sorts the
+// items by name.
 func decodeItems[T any](items []json.RawMessage, what string, warn func(string), name func(T) string) []T {
 	var all []T
 	for i, raw := range items {
@@ -226,13 +224,13 @@ func decodeItems[T any](items []json.RawMessage, what string, warn func(string),
 	return all
 }
 
-// same reports whether two readings found the same things.
+// same reports whether two reads found the same content.
 func (l *lists) same(o *lists) bool {
 	return reflect.DeepEqual(l.tools, o.tools) && reflect.DeepEqual(l.prompts, o.prompts) &&
 		reflect.DeepEqual(l.resources, o.resources) && reflect.DeepEqual(l.templates, o.templates) && l.info == o.info
 }
 
-// discover reads the lists and keeps them as the last known ones.
+// discover reads the lists and keeps them as the latest known lists.
 func (u *upstream) discover(ctx context.Context) (changed bool, err error) {
 	l, err := u.read(ctx)
 	u.mu.Lock()
@@ -245,7 +243,7 @@ func (u *upstream) discover(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// changed notes that the server said that a list changed: "tools", "prompts" or "resources".
+// changed records a server's notification that a list changed: "tools", "prompts" or "resources".
 func (u *upstream) changed(list string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -254,11 +252,11 @@ func (u *upstream) changed(list string) {
 	u.reread()
 }
 
-// refreshEvery is the least time between two readings that a server asks for.
+// refreshEvery is the minimum time between two reads that a server requests.
 const refreshEvery = 100 * time.Millisecond
 
-// reread reads the lists in the background, and once more when the server says
-// meanwhile that they changed again. It is called under mu.
+// reread reads the lists in the background, and again if the server reports further changes during the
+// read. It is called under mu.
 func (u *upstream) reread() {
 	u.dirty = true
 	if u.refresh || u.ended {
@@ -301,7 +299,7 @@ func (u *upstream) tellChange() {
 	})
 }
 
-// tell calls a hook, and contains its panics.
+// tell calls a hook and recovers from its panics.
 func (u *upstream) tell(hook func()) {
 	defer func() {
 		if r := recover(); r != nil {

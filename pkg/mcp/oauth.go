@@ -20,18 +20,18 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// oauthHandler gets tokens (MCP specification, basic/authorization). It lives as
-// long as its server, and so do the tokens.
+// oauthHandler obtains tokens (MCP specification, basic/authorization). The handler and its tokens live as
+// long as their server.
 type oauthHandler interface {
-	// tokens returns the source of tokens, or nil while there is none.
+	// tokens returns the source of tokens, or nil before the first token.
 	tokens(ctx context.Context) oauth2.TokenSource
 	// authorize gets a new token after the server refused a request.
 	authorize(ctx context.Context, req *http.Request, resp *http.Response) error
-	// signingIn sets a function to call before a person is asked to sign in.
+	// signingIn sets a function that is called before a person is asked to sign in.
 	signingIn(extend func())
 }
 
-// newOAuth returns what gets tokens for the server; nil when its manifest asks for none.
+// newOAuth returns the handler that obtains tokens for the server; nil if its manifest requests no OAuth.
 func (u *upstream) newOAuth(r *resolver, to *url.URL) oauthHandler {
 	a := u.spec.Spec.Auth
 	id, secret := r.client(a)
@@ -51,7 +51,7 @@ func (u *upstream) newOAuth(r *resolver, to *url.URL) oauthHandler {
 	return nil
 }
 
-// client reads the id and the secret of this client at the authorization server.
+// client returns the ID and the secret of this client at the authorization server.
 func (r *resolver) client(a *v1.Auth) (id, secret string) {
 	const path = "/spec/auth/oauth2_"
 	if c := a.OAuth2ClientCredentials; c != nil {
@@ -69,12 +69,12 @@ func (r *resolver) client(a *v1.Auth) (id, secret string) {
 	return id, secret
 }
 
-// authError means that there is no token. It explains more than the status of the refused request.
+// authError means that no token could be obtained. It explains more than the status of the refused request.
 type authError struct{ error }
 
 func (e *authError) Unwrap() error { return e.error }
 
-// bounded bounds what an authorization server may answer.
+// bounded limits the size of responses of an authorization server.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -85,11 +85,11 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// clientCredentials is the client credentials grant (RFC 6749, section 4.4). Without
-// a token URL, it is found when the server first refuses a request.
+// clientCredentials implements the client credentials grant (RFC 6749, section 4.4). Without a token URL,
+// it finds the URL when the server first refuses a request.
 type clientCredentials struct {
 	client *http.Client
-	issuer string // the only authorization server that gets them
+	issuer string // the only authorization server that gets the credentials
 
 	mu     sync.Mutex
 	config clientcredentials.Config
@@ -98,8 +98,8 @@ type clientCredentials struct {
 
 func (*clientCredentials) signingIn(func()) {}
 
-// withClient makes oauth2 use a client. Tokens outlive the request that needs the
-// first one, so its end does not reach them.
+// withClient makes oauth2 use a client. Tokens outlive the request that needs the first token, so the end
+// of that request does not cancel their renewal.
 func withClient(ctx context.Context, c *http.Client) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, c)
 }
@@ -121,7 +121,7 @@ func (c *clientCredentials) authorize(ctx context.Context, req *http.Request, re
 	defer c.mu.Unlock()
 	if c.source != nil {
 		if t, err := c.source.Token(); err == nil && req.Header.Get("Authorization") != "Bearer "+t.AccessToken {
-			return nil // another request got a new one meanwhile
+			return nil // another request has already obtained a new token
 		}
 	}
 	if c.config.TokenURL == "" {
@@ -141,7 +141,7 @@ func (c *clientCredentials) authorize(ctx context.Context, req *http.Request, re
 	return nil
 }
 
-// tokenError leaves out the body of an answer, which may repeat what was sent.
+// tokenError omits the body of a response, because it may repeat the credentials that were sent.
 func tokenError(err error) error {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) {
@@ -160,9 +160,9 @@ type authServer struct {
 	scopes   []string
 }
 
-// findAuthServer finds the token endpoint of a server that refused a request: by its
-// protected resource metadata (RFC 9728), then by the metadata of the authorization
-// server (RFC 8414). It must be own, the one that issued the credentials.
+// findAuthServer finds the token endpoint for a server that refused a request: first by its protected
+// resource metadata (RFC 9728), then by the metadata of the authorization server (RFC 8414). The
+// authorization server must be own, which issued the credentials.
 func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, refusal http.Header, own string) (authServer, error) {
 	if own == "" {
 		return authServer{}, errors.New("preregistered credentials need token_url or issuer in spec.auth")
@@ -206,7 +206,7 @@ func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, r
 	switch {
 	case err != nil:
 		return authServer{}, fmt.Errorf("read the metadata of the authorization server %s: %w", issuer, err)
-	case meta == nil: // as before version 2025-06-18: endpoints of fixed names
+	case meta == nil: // fixed endpoint names, as before version 2025-06-18
 		found.tokenURL, found.authURL = strings.TrimRight(issuer, "/")+"/token", strings.TrimRight(issuer, "/")+"/authorize"
 	case !same(meta.Issuer, own):
 		return authServer{}, fmt.Errorf("the metadata of %s names the issuer %q: the credentials are not sent", own, clip.Bytes(meta.Issuer, 200))
@@ -216,13 +216,13 @@ func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, r
 	return found, nil
 }
 
-// withTokens adds tokens to requests, and gets one when the server refuses a request.
+// withTokens adds tokens to requests, and obtains a new token when the server refuses a request.
 type withTokens struct {
 	next  http.RoundTripper
 	oauth oauthHandler
 }
 
-// withTokens returns a transport that adds tokens when the manifest asks for them.
+// withTokens returns a transport that adds tokens if the manifest requests OAuth.
 func (l *httpLink) withTokens(next http.RoundTripper) http.RoundTripper {
 	if l.oauth == nil {
 		return next
@@ -241,7 +241,7 @@ func (t withTokens) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.send(req)
 }
 
-// send sends the request with the token that there is.
+// send sends the request with the current token, if any.
 func (t withTokens) send(req *http.Request) (*http.Response, error) {
 	if req.GetBody != nil {
 		body, err := req.GetBody()
@@ -255,7 +255,7 @@ func (t withTokens) send(req *http.Request) (*http.Response, error) {
 		switch refused := (*oauth2.RetrieveError)(nil); {
 		case err == nil:
 			req.Header.Set("Authorization", "Bearer "+token.AccessToken)
-		case errors.As(err, &refused) && refused.ErrorCode == "invalid_grant": // the server refuses the request, and authorize gets another grant
+		case errors.As(err, &refused) && refused.ErrorCode == "invalid_grant": // the server refuses the request, and authorize obtains another grant
 		default:
 			return nil, &authError{fmt.Errorf("no token: %w", tokenError(err))}
 		}

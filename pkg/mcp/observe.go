@@ -20,18 +20,18 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// scope names the instrumentation, as OpenTelemetry calls it.
+// scope is the name of the OpenTelemetry instrumentation scope.
 const scope = "toolctl.dev/toolctl/pkg/mcp"
 
-// Keys of ours, beside those of the conventions.
+// Attribute keys of toolctl, in addition to those of the conventions.
 const (
 	keyServer    = attribute.Key("toolctl.mcpserver")
 	keyNamespace = attribute.Key("toolctl.namespace")
 )
 
-// observer makes spans and metrics of the requests to servers as the conventions for MCP
-// say (OpenTelemetry semantic conventions 1.41, gen-ai, mcp). nil makes none. Nothing of
-// arguments and results gets into them, which is why errors are told by their type.
+// observer creates spans and metrics for the requests to servers, according to the conventions for MCP
+// (OpenTelemetry semantic conventions 1.41, gen-ai, mcp). A nil observer creates nothing. Spans and metrics
+// contain nothing from arguments and results, so errors appear only as their types.
 type observer struct {
 	tracer   trace.Tracer
 	duration mcpconv.ClientOperationDuration
@@ -63,7 +63,7 @@ func newObserver(u *Upstreams, t trace.TracerProvider, m metric.MeterProvider) *
 	return o
 }
 
-// operation is one sending of a request; the zero value is one that nobody observes.
+// operation is one attempt to send a request. The zero value is not observed.
 type operation struct {
 	*observer
 	upstream *upstream
@@ -71,7 +71,7 @@ type operation struct {
 	began    time.Time
 }
 
-// observe begins the span of a request.
+// observe starts the span of a request.
 func (u *upstream) observe(ctx context.Context, r request) (context.Context, operation) {
 	o := u.owner.observer
 	if o == nil {
@@ -85,7 +85,7 @@ func (u *upstream) observe(ctx context.Context, r request) (context.Context, ope
 	return ctx, operation{o, u, r, time.Now()}
 }
 
-// end ends the span of a request with what came back; s is nil when there was no session.
+// end ends the span of a request with its outcome. s is nil if no session was open.
 func (op operation) end(ctx context.Context, s *session, answer *wire.Message, err error) {
 	if op.observer == nil {
 		return
@@ -93,7 +93,7 @@ func (op operation) end(ctx context.Context, s *session, answer *wire.Message, e
 	attrs := make([]attribute.KeyValue, 0, 12)
 	attrs = append(attrs, keyServer.String(op.upstream.key.Name), keyNamespace.String(op.upstream.key.Namespace))
 	isCall := op.request.method == "tools/call"
-	if op.request.target.Valid() && (isCall || err == nil) { // a prompt that is not there has any name
+	if op.request.target.Valid() && (isCall || err == nil) { // the name of an unknown prompt is arbitrary
 		attrs = append(attrs, op.request.target)
 	}
 	if isCall {
@@ -133,8 +133,7 @@ func (op operation) end(ctx context.Context, s *session, answer *wire.Message, e
 	}
 }
 
-// outcome is the error.type of what came back, empty when it is good, and the code of a
-// JSON-RPC error.
+// outcome returns the error.type of a response, or "" for a success, and the code of a JSON-RPC error.
 func outcome(isCall bool, answer *wire.Message, err error) (failure, code string) {
 	var answered *v1.MCPError
 	switch {

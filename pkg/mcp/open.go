@@ -19,10 +19,9 @@ const (
 	signInTimeout = 5 * time.Minute
 )
 
-// open starts the server, or connects to it, and agrees on a version. A child that
-// dies without a word is started once more with the older handshake: some servers
-// do not survive a method they do not know. What an older client needs is asked of a
-// server in that client's version, as long as the server knows it.
+// open starts the server, or connects to it, and negotiates a version. If a child dies without sending
+// anything, open starts it once more with the older handshake, because some servers crash on an unknown
+// method. A session for an older client uses the client's version if the server supports it.
 func (u *upstream) open(ctx context.Context, sl *slot) (*session, error) {
 	if u.legacy.Load() {
 		return u.attempt(ctx, sl, legacyVersion)
@@ -47,20 +46,20 @@ func (u *upstream) open(ctx context.Context, sl *slot) (*session, error) {
 	return nil, err
 }
 
-// handshakeError says that a server refused to open a session with a version.
+// handshakeError means that a server refused to open a session with a version.
 type handshakeError struct{ error }
 
 func (e *handshakeError) Unwrap() error { return e.error }
 
-// silentError says that a child ended before it said anything.
+// silentError means that a child ended before it sent anything.
 type silentError struct{ error }
 
 func (e *silentError) Unwrap() error { return e.error }
 
 var errSlow = errors.New("it did not answer in time")
 
-// attempt opens one session with one version; the empty version is the latest. It
-// may take spec.connect_timeout_ms.
+// attempt opens one session with one version, or with the latest for an empty version. It may take
+// spec.connect_timeout_ms.
 func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*session, error) {
 	limit := milliseconds(u.spec.Spec.ConnectTimeoutMS, defaultConnectTimeout)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -107,7 +106,7 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 	return nil, u.failure(noSession, noSession+": "+s.explain(0, err))
 }
 
-// lastWords quotes the last line of stderr, which often says why a child ended.
+// lastWords quotes the last line of stderr, which often explains why a child ended.
 func (u *upstream) lastWords() string {
 	lines := strings.Split(strings.TrimSpace(string(u.stderr.Bytes())), "\n")
 	if last := lines[len(lines)-1]; last != "" {
@@ -116,7 +115,7 @@ func (u *upstream) lastWords() string {
 	return ""
 }
 
-// link makes the way to the server. extend gives a person time to sign in.
+// link opens the link to the server. extend gives a person time to sign in.
 func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend func()) (link, error) {
 	if dial := u.owner.opts.Dial; dial != nil {
 		rwc, err := dial(ctx, u.key)
@@ -159,7 +158,7 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 		u.auth = u.newOAuth(r, to)
 	}
 	if err := r.err(); err != nil {
-		u.base, u.auth = nil, nil // made anew when the violations are fixed
+		u.base, u.auth = nil, nil // created again when the violations are fixed
 		return nil, err
 	}
 	if u.auth != nil {

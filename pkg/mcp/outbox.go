@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// outbox passes on the messages that a server sends during a call, in their order. The reader of the session does
-// not wait for their receiver. The goroutine of an outbox runs only while it has messages. The zero value is ready
-// once log is set.
+// outbox passes on the messages that a server sends during a call, in order. The session's reader does not
+// wait for their receiver. The goroutine of an outbox runs only while it has messages. The zero value is
+// ready to use once log is set.
 type outbox struct {
 	log *slog.Logger
 
@@ -50,7 +50,7 @@ func (o *outbox) run() {
 	o.queue, o.running = nil, false
 }
 
-// call recovers from a panic of the receiver, which is not a fault of the server.
+// call calls f and recovers from a panic of the receiver, which is not the server's fault.
 func (o *outbox) call(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -73,7 +73,7 @@ func (o *outbox) flush() {
 	<-passed
 }
 
-// close drops all later messages, and returns once the earlier ones have been passed on.
+// close drops all later messages, and returns once the earlier messages have been passed on.
 func (o *outbox) close() {
 	o.mu.Lock()
 	o.off = true

@@ -6,18 +6,18 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// outputMasker masks what a server says outside of requests, such as its stderr and its log: what
-// the calls hide that it was sent last. Some of it comes when its call has ended.
+// outputMasker masks the output of a server outside of requests, such as its stderr and its log, with the
+// masks of recent calls. Output of a call may arrive after the call has ended.
 type outputMasker struct {
 	mu     sync.Mutex
 	last   []*redact.Masker // the newest last
-	joined *redact.Masker   // of all these; nil when it is to be made
+	joined *redact.Masker   // combines all of last; nil if it must be rebuilt
 }
 
-// lastCalls is how many calls count, of those that hide something.
+// lastCalls is the number of recent calls with secrets that are remembered.
 const lastCalls = 16
 
-// add counts a call with what it hides, if anything.
+// add remembers the masks of a call, if it has any.
 func (k *outputMasker) add(m *redact.Masker) {
 	if m.Empty() {
 		return
@@ -30,7 +30,7 @@ func (k *outputMasker) add(m *redact.Masker) {
 	k.last, k.joined = append(k.last, m), nil
 }
 
-// masker returns what masks all of it; nil when there is nothing to mask.
+// masker returns the combined masks; nil if there is nothing to mask.
 func (k *outputMasker) masker() *redact.Masker {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -16,47 +16,47 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// Peer is the client on whose behalf a server is asked: who answers what the server
-// asks in turn, and who gets what it says. It travels in the context of a call, see
-// [WithPeer]. Without one, a server is told that its client can do nothing of that.
+// Peer is the client for which a request to a server is made. It answers the server's requests and receives
+// its notifications. It travels in the context of a call, see [WithPeer]. Without a Peer, the server learns
+// that its client has no such capabilities.
 //
-// A client of MCP 2025-11-25 or older has a session with each server, of its own and
-// told what the client can do; so has one that wants log messages. Clients of
-// 2026-07-28 share the session of a server that speaks it too, where each request says
-// what its client can do; with an older server each of their calls has a session to
-// itself, which is kept for their next call.
+// A client of MCP 2025-11-25 or older has its own session with each server, which knows the client's
+// capabilities; the same applies to a client that wants log messages. Clients of 2026-07-28 share the
+// session of a server that also speaks 2026-07-28, where each request carries the capabilities of its
+// client. With an older server, each of their calls has its own session, which is kept for their next call.
 type Peer struct {
-	// Key names the client's session. Peers of one key may use one session with a server.
+	// Key identifies the client's session. Peers with the same key may share a session with a server.
 	Key string
-	// Modern says that the client speaks MCP 2026-07-28 or later: nothing reaches it but
-	// through a call.
+	// Modern means that the client speaks MCP 2026-07-28 or later, so that it receives messages only during a
+	// call.
 	Modern bool
-	// Can is what the client can do.
+	// Can holds the capabilities of the client.
 	Can Capabilities
-	// LogLevel is the least level of the log messages that the client wants, one of RFC
-	// 5424 as MCP writes them. Default: none are wanted.
+	// LogLevel is the lowest level of log messages that the client wants: a level of RFC 5424 in the spelling
+	// of MCP. Default: no log messages.
 	LogLevel string
-	// Ask has the client answer what a server asks, all of it at once, and returns the
-	// answer to each. A [v1.MCPError] is what the client answered in place of one. The
-	// context is that of the call which the server asks for, as far as that is known.
+	// Ask sends all requests of a server to the client at once, and returns the response to each. If the client
+	// answers with an error, that error is a [v1.MCPError]. The context is that of the call to which the
+	// requests belong, if it is known.
 	Ask func(ctx context.Context, asked map[string]InputRequest) (map[string]json.RawMessage, error)
-	// Names says that what servers ask is passed on as it came, since the Peer says itself who
-	// asks: it is another process. Default: what a form says begins with the name of its server.
+	// Names means that requests of servers are passed on unchanged, because the Peer is another process and
+	// names the server itself. Default: the message of a form begins with the name of its server.
 	Names bool
-	// Notify passes a notification on: one after the other, and those of a call before
-	// the call returns.
+	// Notify passes on a notification. It is called for one notification at a time, and for all notifications
+	// of a call before the call returns.
 	Notify func(ctx context.Context, method string, params json.RawMessage)
 }
 
-// InputRequest is what a server asks of the client (MCP 2026-07-28, InputRequest).
+// InputRequest is a request of a server to the client (MCP 2026-07-28, InputRequest).
 type InputRequest struct {
 	// Method is elicitation/create, sampling/createMessage or roots/list.
 	Method string `json:"method"`
-	// Params are as they came.
+	// Params are the unchanged parameters.
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// masked is the request as the client gets it. Schemas say names alone, which rules do not mask.
+// masked returns the request with masked values. In schemas only the bare masks apply, because schemas
+// contain names, which rules do not mask.
 func (r InputRequest) masked(m *redact.Masker) InputRequest {
 	var members map[string]json.RawMessage
 	if m.Empty() || json.Unmarshal(r.Params, &members) != nil {
@@ -72,14 +72,15 @@ func (r InputRequest) masked(m *redact.Masker) InputRequest {
 	rest, err := json.Marshal(members)
 	masked := map[string]json.RawMessage{}
 	if err != nil || json.Unmarshal(m.JSON(rest), &masked) != nil {
-		return InputRequest{Method: r.Method} // cannot happen: it was JSON
+		return InputRequest{Method: r.Method} // cannot happen, because params were JSON
 	}
 	maps.Copy(masked, schemas)
 	r.Params, _ = json.Marshal(masked)
 	return r
 }
 
-// of is the request as its client gets it: masked, and what a person reads says who asks.
+// of returns the request as its client gets it: masked, and with the name of the server in texts for
+// people.
 func (r InputRequest) of(u *upstream, m *redact.Masker, p *Peer) InputRequest {
 	r = r.masked(m)
 	if r.Method == wire.MethodElicit && (p == nil || !p.Names) {
@@ -88,23 +89,24 @@ func (r InputRequest) of(u *upstream, m *redact.Masker, p *Peer) InputRequest {
 	return r
 }
 
-// signed adds the name of the server to the message of a form or a URL, so that it cannot pass for that of another server
-// or of toolctl. Other members that a client could take for the message are removed, and the rest stays as it is.
+// signed adds the name of the server to the message of a form or a URL, so that the message cannot seem to
+// come from another server or from toolctl. It removes other members that a client could take for the
+// message, and keeps the rest unchanged.
 func (u *upstream) signed(params json.RawMessage) json.RawMessage {
 	members, ok := wire.ParseObject(params)
 	if !ok {
-		return params // no client takes it for a form
+		return params // no client accepts it as a form
 	}
 	var message string
 	var out wire.Object
-	at := -1 // the place of the message in out
+	at := -1 // the index of the message in out
 	for _, m := range members {
 		if !strings.EqualFold(m.Name, "message") {
 			out = append(out, m)
 			continue
 		}
 		if m.Name == "message" {
-			_ = json.Unmarshal(m.Value, &message) // a value of another type is no message
+			_ = json.Unmarshal(m.Value, &message) // a value of another type is not a message
 		}
 		if at < 0 {
 			at, out = len(out), append(out, wire.Member{Name: "message"})
@@ -117,7 +119,8 @@ func (u *upstream) signed(params json.RawMessage) json.RawMessage {
 	return out.JSON()
 }
 
-// asks is a message with the server's name. Lines of its own are quoted: none begins as ours do.
+// asks returns a message with the server's name. It quotes the lines of the message, so that no line looks
+// like one of toolctl.
 func (u *upstream) asks(message string) string {
 	name := u.key.Name
 	if u.key.Namespace != v1.DefaultNamespace {
@@ -130,8 +133,8 @@ func (u *upstream) asks(message string) string {
 	return "Server " + name + " asks: " + strings.Join(lines, "")
 }
 
-// signedAll is signed for the addresses that an error says a person must visit first (MCP specification,
-// client/elicitation).
+// signedAll does the same as signed for the addresses that a person must visit first, according to an error
+// (MCP specification, client/elicitation).
 func (u *upstream) signedAll(err error) error {
 	var said *v1.MCPError
 	var data map[string]json.RawMessage
@@ -147,24 +150,24 @@ func (u *upstream) signedAll(err error) error {
 	return err
 }
 
-// Capabilities are what a client can do for a server (MCP specification, ClientCapabilities).
+// Capabilities are the capabilities of a client (MCP specification, ClientCapabilities).
 type Capabilities struct {
 	// Form and URL are the modes of elicitation.
 	Form, URL bool
-	// Sampling is of messages; Tools and Context are what may go with them.
+	// Sampling means that the client samples messages. SamplingTools and SamplingContext are its extensions.
 	Sampling, SamplingTools, SamplingContext bool
-	// Roots are listed; with RootsChanged the client says when they change.
+	// Roots means that the client lists its roots, and RootsChanged that it notifies of changes.
 	Roots, RootsChanged bool
 }
 
-// allow reports whether the client can answer a request.
+// allow reports whether the client's capabilities cover a request.
 func (c Capabilities) allow(r InputRequest) bool {
 	switch r.Method {
 	case wire.MethodElicit:
 		var p struct {
 			Mode string `json:"mode"`
 		}
-		_ = json.Unmarshal(r.Params, &p) // a mode of another type is none
+		_ = json.Unmarshal(r.Params, &p) // a mode of another type counts as no mode
 		return p.Mode == "url" && c.URL || p.Mode != "url" && c.Form
 	case wire.MethodSample:
 		return c.Sampling
@@ -174,7 +177,7 @@ func (c Capabilities) allow(r InputRequest) bool {
 	return false
 }
 
-// wire is what a server is told.
+// wire returns the capabilities in the form of the protocol.
 func (c Capabilities) wire() map[string]any {
 	type object = map[string]any
 	m := object{}
@@ -198,7 +201,7 @@ func (c Capabilities) wire() map[string]any {
 	return m
 }
 
-// CapabilitiesOf reads what a client says that it can do (MCP specification, ClientCapabilities).
+// CapabilitiesOf reads the capabilities that a client declares (MCP specification, ClientCapabilities).
 func CapabilitiesOf(raw json.RawMessage) (can Capabilities, err error) {
 	type object = map[string]json.RawMessage
 	var c struct {
@@ -211,7 +214,7 @@ func CapabilitiesOf(raw json.RawMessage) (can Capabilities, err error) {
 	if e := c.Elicitation; e != nil {
 		_, can.URL = e["url"]
 		_, form := e["form"]
-		can.Form = form || !can.URL // clients of 2025-06-18 name no mode
+		can.Form = form || !can.URL // clients of 2025-06-18 declare no mode
 	}
 	if m := c.Sampling; m != nil {
 		can.Sampling = true
@@ -226,31 +229,31 @@ func CapabilitiesOf(raw json.RawMessage) (can Capabilities, err error) {
 
 type peerKey struct{}
 
-// WithPeer returns a context whose requests to servers are on behalf of a client.
+// WithPeer returns a context for requests to servers on behalf of a client.
 func WithPeer(ctx context.Context, p *Peer) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// PeerOf returns the client of a context; nil when there is none.
+// PeerOf returns the client of a context; nil without a client.
 func PeerOf(ctx context.Context) *Peer {
 	p, _ := ctx.Value(peerKey{}).(*Peer)
 	return p
 }
 
-// wants reports whether anything of a server is for the client.
+// wants reports whether the client can receive anything from a server besides responses.
 func (p *Peer) wants() bool { return p != nil && (p.Can != Capabilities{} || p.LogLevel != "") }
 
-// clientRequest is a request that is made for a client, while it is made.
+// clientRequest is a running request on behalf of a client.
 type clientRequest struct {
 	ctx   context.Context
 	peer  *Peer
-	clock atomic.Pointer[callctx.Deadline] // of the server's own time for the request; nil when it has none
+	clock atomic.Pointer[callctx.Deadline] // the server's time limit for the request; nil without one
 }
 
-// pause stops the time that the request may take, while its client is asked.
+// pause stops the time limit of the request while its client answers a question.
 func (r *clientRequest) pause() (resume func()) {
 	if clock := r.clock.Load(); clock != nil {
-		return clock.Pause() // and the deadlines that it is within
+		return clock.Pause() // pauses the enclosing deadlines too
 	}
 	return callctx.PauseDeadlines(r.ctx)
 }

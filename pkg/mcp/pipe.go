@@ -14,16 +14,16 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// pipe carries messages, one a line (MCP specification, basic/transports, stdio), over two pipes or
-// any other stream of bytes.
+// pipe carries messages, one per line (MCP specification, basic/transports, stdio), over two pipes or any
+// other byte stream.
 type pipe struct {
 	in  *wire.Lines
 	out io.Writer
 
 	writing chan struct{}
-	written int64        // bytes, while writing is held
-	settled atomic.Bool  // the reader at the other end is gone
-	read    atomic.Int64 // and has read so many bytes
+	written int64        // bytes; guarded by writing
+	settled atomic.Bool  // the reader at the other end has ended
+	read    atomic.Int64 // number of bytes that the reader has read, once settled
 
 	shut     func() error // closes in and out
 	once     sync.Once
@@ -35,8 +35,8 @@ func newPipe(in io.Reader, out io.Writer, max int, shut func() error) *pipe {
 	return &pipe{in: wire.NewLines(in, max), out: out, shut: shut, writing: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
-// write writes a message. One whose reader does not read blocks it until ctx ends; a message
-// that was cut off by that ends the pipe. It returns where the message ends in what was written.
+// write writes a message and returns its end position in the stream. It blocks until ctx ends if the
+// receiver does not read. If that cuts a message off, the pipe closes.
 func (p *pipe) write(ctx context.Context, message []byte) (end int64, err error) {
 	select {
 	case p.writing <- struct{}{}:
@@ -74,7 +74,7 @@ func (p *pipe) write(ctx context.Context, message []byte) (end int64, err error)
 	return end, err
 }
 
-// settle notes that the other end is gone and has left so many bytes unread.
+// settle records that the other end has ended and left a number of bytes unread.
 func (p *pipe) settle(unread int) {
 	p.writing <- struct{}{}
 	p.read.Store(p.written - int64(unread))
@@ -82,10 +82,10 @@ func (p *pipe) settle(unread int) {
 	p.settled.Store(true)
 }
 
-// mayHaveRead reports whether the other end may have read what ends at a place.
+// mayHaveRead reports whether the other end may have read the message that ends at a position.
 func (p *pipe) mayHaveRead(end int64) bool { return !p.settled.Load() || p.read.Load() >= end }
 
-// close ends the pipe, and a read or write that waits. It may be called again.
+// close closes the pipe, and ends a blocked read or write. It may be called more than once.
 func (p *pipe) close() error {
 	p.once.Do(func() {
 		close(p.closed)
@@ -94,12 +94,12 @@ func (p *pipe) close() error {
 	return p.closeErr
 }
 
-// pipeLink is a link over a pipe: a child's, or what Options.Dial opened.
+// pipeLink is a link over a pipe to a child, or over a stream that Options.Dial opened.
 type pipeLink struct {
 	*pipe
 	s       *session
 	child   *proc.Child // nil for Options.Dial
-	free    func()      // called after the child's end; nil for most
+	free    func()      // called after the child's end; usually nil
 	reading sync.WaitGroup
 }
 
@@ -107,7 +107,7 @@ func newPipeLink(s *session, p *pipe, child *proc.Child) *pipeLink {
 	return &pipeLink{pipe: p, s: s, child: child}
 }
 
-// hear reads until the end.
+// hear reads messages until the stream ends.
 func (l *pipeLink) hear() {
 	for {
 		line, err := l.in.Next()
@@ -130,7 +130,7 @@ func (l *pipeLink) hear() {
 		}
 		ended := errors.Is(err, io.EOF)
 		l.settleChild(ended)
-		if ended { // of an end without a word, the child's own end says more
+		if ended { // for a silent end, the outcome of the child says more
 			err = nil
 		}
 		l.s.lose(err)
@@ -138,8 +138,8 @@ func (l *pipeLink) hear() {
 	}
 }
 
-// line takes a message, or the batch that versions before 2025-06-18 allow. What is no message ends
-// the session: after it nothing that follows can be trusted to be in step.
+// line handles a message, or a batch as versions before 2025-06-18 allow. An invalid line ends the session,
+// because the following lines may be out of step.
 func (l *pipeLink) line(line []byte) error {
 	m, err := wire.Parse(line)
 	if err == nil {
@@ -169,8 +169,8 @@ func (l *pipeLink) take(m wire.Message) error {
 	return l.s.hear(m, nil, func(text []byte) error { return l.tell(context.Background(), text) })
 }
 
-// harmless reports whether a line that is no JSON-RPC may be left out: it is JSON,
-// such as a log line on the wrong stream, and answers no request.
+// harmless reports whether a line that is not JSON-RPC may be ignored: it is JSON, such as a log line on
+// the wrong stream, and does not answer a request.
 func harmless(line []byte) bool {
 	var m struct{ ID, Result, Error json.RawMessage }
 	if line[0] != '{' || json.Unmarshal(line, &m) != nil {
@@ -182,7 +182,7 @@ func harmless(line []byte) bool {
 
 const maxExcerpt = 120
 
-// excerpt shows the start of foreign bytes on one line.
+// excerpt returns the start of foreign bytes, quoted on one line.
 func excerpt(b []byte) string {
 	if len(b) > maxExcerpt {
 		return fmt.Sprintf("%.*q… (%d bytes)", maxExcerpt, b, len(b))
@@ -198,17 +198,18 @@ func (l *pipeLink) send(ctx context.Context, x *exchange) (got receipt, err erro
 	var end int64
 	got.answer, err = l.s.await(ctx, x, func() (err error) {
 		end, err = l.write(ctx, line)
-		got.reached = err == nil // otherwise the server got a part of the message at most
+		got.reached = err == nil // otherwise the server got only a part of the message
 		return err
 	}, l.tell)
-	got.reached = got.reached && l.mayHaveRead(end) // which is certain only now
+	got.reached = got.reached && l.mayHaveRead(end) // whether the server read it is certain only now
 	return got, err
 }
 
-// await sends an exchange and waits for its answer. If ctx ends first, it cancels the request at the server.
+// await sends an exchange and waits for its response. If ctx ends first, it cancels the request at the
+// server.
 func (s *session) await(ctx context.Context, x *exchange, send func() error, tell func(context.Context, []byte) error) (*wire.Message, error) {
 	cancel := func(text []byte) {
-		s.aside(func() { _ = tell(context.Background(), text) }) // without it, the server answers in vain
+		s.aside(func() { _ = tell(context.Background(), text) }) // without the notification, the server would continue in vain
 	}
 	if x.quiet {
 		cancel = nil
@@ -271,18 +272,18 @@ func (l *pipeLink) outcome(wait bool) error {
 	}
 }
 
-// waitExit gives a child whose stream ended a moment to end too.
+// waitExit waits briefly for the exit of a child whose stream has ended.
 func (l *pipeLink) waitExit() {
 	t := time.NewTimer(500 * time.Millisecond)
 	defer t.Stop()
 	select {
 	case <-l.child.Exited():
-	case <-l.closed: // by us: it will not end before it is told
+	case <-l.closed: // we closed it: the child does not exit before Stop
 	case <-t.C:
 	}
 }
 
-// settleChild finds out, after the stream ended, how far a child that is dead had read.
+// settleChild determines, after the stream ended, how much a dead child had read.
 func (l *pipeLink) settleChild(wait bool) {
 	if l.child == nil {
 		return

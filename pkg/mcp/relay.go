@@ -18,22 +18,22 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// methodMoved tells another process that the server is handed over: the requests that it has sent are
-// answered, and the next are for whoever has the server then.
+// methodMoved notifies another process that this process hands the server over: the requests already sent
+// get their responses, and the next process to run the server gets all later requests.
 const methodMoved = "notifications/toolctl.dev/moved"
 
-// maxRelayed bounds the requests of one process that are under way.
+// maxRelayed limits the concurrent requests of one process.
 const maxRelayed = 4096
 
-// Relay is a server of this process for another one. Policies, counts and the audit are
-// those of the process that a client reached: nothing of a call but what the server gets comes here.
+// Relay serves a server of this process to another process. The process that a client reached applies the
+// policies and counts and writes the audit log, so a Relay receives only what the server gets of a call.
 type Relay struct {
 	up *upstream
 	s  *session
 }
 
-// Relay opens the session with a server for another process; Serve must follow. The error is
-// that of [Upstreams.Call], and says nothing was started when this process does not have the server.
+// Relay opens the session with a server for another process. The caller must then call Serve. The error is
+// that of [Upstreams.Call], or [ErrElsewhere] if another process runs the server.
 func (u *Upstreams) Relay(ctx context.Context, server v1.Key) (*Relay, error) {
 	up, err := u.get(server)
 	if err != nil {
@@ -46,35 +46,35 @@ func (u *Upstreams) Relay(ctx context.Context, server v1.Key) (*Relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.remote { // one hop
+	if s.remote { // only one hop is allowed
 		up.release(s)
 		return nil, ErrElsewhere
 	}
 	return &Relay{up, s}, nil
 }
 
-// ErrElsewhere says that another process runs the server.
+// ErrElsewhere means that another process runs the server.
 var ErrElsewhere = errors.New("another process runs the server")
 
-// relaying is a relay while it is served.
+// relaying is the state of a relay while Serve runs.
 type relaying struct {
 	*Relay
 	stream *pipe
 	ctx    context.Context // ends with the stream
 	out    outbox
 
-	open  wire.Running // requests
+	open  wire.Running // requests of the other process
 	asked wire.Calls
 
 	mu      sync.Mutex
-	under   int             // way
-	watched map[string]bool // resources that were subscribed to
+	under   int             // number of running requests
+	watched map[string]bool // subscribed resources
 
 	running sync.WaitGroup
 }
 
-// Serve answers the requests that come over a stream of newline-delimited JSON-RPC, until the other
-// side closes it, the server's session ends, or ctx does. It closes the stream.
+// Serve answers the requests on a stream of newline-delimited JSON-RPC until the other side closes the
+// stream, the server's session ends, or ctx ends. It closes the stream.
 func (r *Relay) Serve(ctx context.Context, rwc io.ReadWriteCloser) {
 	defer r.up.release(r.s)
 	ctx, cancel := context.WithCancel(ctx)
@@ -93,7 +93,7 @@ func (r *Relay) Serve(ctx context.Context, rwc io.ReadWriteCloser) {
 			case <-leaving:
 				leaving = nil
 				t.notify(methodMoved, nil)
-			case <-r.s.done: // what was under way is answered
+			case <-r.s.done: // the running requests have their responses
 				t.settle()
 				t.stream.close()
 				return
@@ -121,12 +121,12 @@ func (r *Relay) Serve(ctx context.Context, rwc io.ReadWriteCloser) {
 	t.running.Wait()
 	for uri := range t.watched {
 		within, done := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
-		_ = r.up.owner.Unsubscribe(within, r.up.key, uri) // a server that is gone has forgotten it
+		_ = r.up.owner.Unsubscribe(within, r.up.key, uri) // a server that has ended needs no notice
 		done()
 	}
 }
 
-// settle waits until the requests that were read have been answered.
+// settle waits until all requests that were read have been answered.
 func (t *relaying) settle() {
 	for t.ctx.Err() == nil {
 		t.mu.Lock()
@@ -138,7 +138,7 @@ func (t *relaying) settle() {
 	}
 }
 
-// take takes one message of the other process.
+// take handles one message of the other process.
 func (t *relaying) take(m wire.Message) {
 	switch m.Kind() {
 	case wire.Reply:
@@ -173,7 +173,7 @@ func (t *relaying) take(m wire.Message) {
 	})
 }
 
-// answer writes a result as it came.
+// answer writes a response with an unchanged result.
 func (t *relaying) answer(id, result json.RawMessage, failure *wire.Error) {
 	var line bytes.Buffer
 	err := wire.Answer(&line, id, result, failure)
@@ -187,11 +187,12 @@ func (t *relaying) answer(id, result json.RawMessage, failure *wire.Error) {
 
 func (t *relaying) notify(method string, params any) {
 	if text, err := wire.Request("", method, params); err == nil {
-		_, _ = t.stream.write(t.ctx, text) // the other side may be gone
+		_, _ = t.stream.write(t.ctx, text) // the other side may have gone
 	}
 }
 
-// tellRelays passes a notification on to other processes; of a resource to those that subscribed to it. It is called under mu.
+// tellRelays passes a notification on to other processes. A notification for a resource goes only to its
+// subscribers. It is called under mu.
 func (u *upstream) tellRelays(uri, method string, params any) {
 	for t := range u.relays {
 		t.mu.Lock()
@@ -208,7 +209,7 @@ func (t *relaying) request(ctx context.Context, m wire.Message) (json.RawMessage
 	switch m.Method {
 	case "initialize":
 		return t.hello()
-	case "server/discover": // which would be another server's version: the relay speaks that of initialize
+	case "server/discover": // it would report the server's version, but the relay speaks that of initialize
 		return nil, &wire.Error{Code: jsonrpc.CodeMethodNotFound, Message: "a relay must begin with initialize"}
 	case "ping", "logging/setLevel":
 		return json.RawMessage("{}"), nil
@@ -226,7 +227,7 @@ func (t *relaying) request(ctx context.Context, m wire.Message) (json.RawMessage
 	return answer.Body, nil
 }
 
-// relayError keeps what tells errors apart: a code of the server, and 0 for a server that was lost.
+// relayError keeps the information that distinguishes errors: the server's code, or 0 for a lost server.
 func relayError(err error) *wire.Error {
 	var said *v1.MCPError
 	if errors.As(err, &said) {
@@ -235,11 +236,11 @@ func relayError(err error) *wire.Error {
 	return &wire.Error{Message: clip.Bytes(err.Error(), maxErrorText)}
 }
 
-// hello is what the server said of itself, in the version of a relay.
+// hello returns the description of the server, with the protocol version of a relay.
 func (t *relaying) hello() (json.RawMessage, *wire.Error) {
 	h := t.s.hello
 	can := h.can()
-	can.Logging = nil // its messages are of no request
+	can.Logging = nil // log messages belong to no request
 	h.Version, h.Versions, h.Capabilities = legacyVersion, nil, &can
 	return jsontext.Of(h), nil
 }
@@ -271,13 +272,13 @@ func (t *relaying) subscribe(ctx context.Context, m wire.Message) (json.RawMessa
 	return json.RawMessage("{}"), nil
 }
 
-// relayed is a request of another process, and the client that it is for.
+// relayed is a request of another process, with its client.
 type relayed struct {
 	request
 	peer *Peer
 }
 
-// readRequest reads a request as it is sent to the server.
+// readRequest reads a request in the form that is sent to the server.
 func (t *relaying) readRequest(m wire.Message) (relayed, error) {
 	req := relayed{request: request{method: m.Method, relay: t.Relay}}
 	if strings.ContainsAny(m.Method, `"\`) {
@@ -318,7 +319,8 @@ func (t *relaying) readRequest(m wire.Message) (relayed, error) {
 	return req, nil
 }
 
-// ask has the client of the other process answer what the server asks for within a request.
+// ask passes the requests of the server, made during a request of the other process, to that process's
+// client.
 func (t *relaying) ask(ctx context.Context, id string, all map[string]InputRequest) (map[string]json.RawMessage, error) {
 	answers := map[string]json.RawMessage{}
 	for name, asked := range all {
@@ -330,7 +332,7 @@ func (t *relaying) ask(ctx context.Context, id string, all map[string]InputReque
 			params = map[string]json.RawMessage{}
 		}
 		var meta map[string]any
-		_ = json.Unmarshal(orNull(params["_meta"]), &meta) // of another type it is left out
+		_ = json.Unmarshal(orNull(params["_meta"]), &meta) // a value of another type is left out
 		if meta == nil {
 			meta = map[string]any{}
 		}

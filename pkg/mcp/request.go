@@ -19,46 +19,46 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// request is one request to a server, in the form that may be sent again.
+// request is one request to a server, in a form that can be sent again.
 type request struct {
 	method string
-	// target is the tool or the prompt, for spans; unset for other requests.
+	// target is the tool or the prompt for spans; unset for other requests.
 	target attribute.KeyValue
 	// name is the tool, the prompt or the resource; empty for other requests.
 	name string
-	// params are the parameters, but for _meta.
+	// params are the parameters without _meta.
 	params []param
-	// limit is the time for one try; 0 is what ctx allows.
+	// limit is the time limit for one attempt; with 0 only ctx limits it.
 	limit time.Duration
-	// retry says that the request may be sent again after it may have had an effect.
+	// retry means that the request may be sent again even if it may have had an effect.
 	retry bool
-	// progress takes reports of a call; nil when nobody asked.
+	// progress receives the progress reports of a call; nil if the caller wants no reports.
 	progress func(Progress)
-	// meta is what goes into _meta besides; nil for nothing.
+	// meta holds additional members for _meta; may be nil.
 	meta map[string]json.RawMessage
-	// more are parameters with what the server asked for; nil when it asked nothing.
+	// more holds the parameters with the input that the server requested; may be nil.
 	more []param
-	// relay is set for a request of another process, which observes the request and repeats it if that is safe.
+	// relay is set for a request of another process. That process observes the request and repeats it if that
+	// is safe.
 	relay *Relay
 }
 
 const (
 	maxAttempts = 3
 	retryWait   = 100 * time.Millisecond
-	// maxErrorText bounds what a server says in an error.
+	// maxErrorText limits the text of a server's error, in bytes.
 	maxErrorText = 8 << 10
 )
 
-// do sends a request and returns the result as it came, and how often it was sent.
-// What surely never reached the server is sent again; what may have reached it only
-// when the request says so. When the server asks for input, the client of ctx gives it
-// and the request is made once more, as often as the server asks.
+// do sends a request and returns the unchanged result, and the number of attempts. A request that certainly
+// did not reach the server is sent again; a request that may have reached it only if r.retry is set. If the
+// server requests input, the client of ctx provides it and do sends the request again, for each such round.
 func (u *upstream) do(ctx context.Context, r request) (*wire.Message, int, error) {
 	for attempts, tries, rounds := 1, 1, 1; ; attempts++ {
 		answer, s, clientRequest, again, err := u.once(ctx, r)
 		switch {
 		case again && tries < maxAttempts && r.relay == nil:
-			if !s.ended() { // the server is there and cannot take it now
+			if !s.ended() { // the server is reachable but cannot accept the request now
 				err = sleep(ctx, retryWait<<(tries-1))
 			} else {
 				err = nil
@@ -87,7 +87,7 @@ func (u *upstream) do(ctx context.Context, r request) (*wire.Message, int, error
 	}
 }
 
-// once sends a request once. again says that it may be sent again after the error.
+// once sends a request once. again means that it may be sent again after the error.
 func (u *upstream) once(ctx context.Context, r request) (answer *wire.Message, s *session, of *clientRequest, again bool, err error) {
 	if r.relay != nil {
 		s = r.relay.s
@@ -116,11 +116,11 @@ func (u *upstream) once(ctx context.Context, r request) (answer *wire.Message, s
 	if a != nil {
 		u.reached(s, got, nil)
 	}
-	if a != nil && !strings.HasSuffix(r.method, "/list") { // a server that only lists proves nothing
+	if a != nil && !strings.HasSuffix(r.method, "/list") { // a list alone does not prove that the server works
 		s.proven.Store(true)
 	}
 	if a != nil && a.Error != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
-		a = nil // what a server says of a request that was taken back is not its answer
+		a = nil // the server's response to a cancelled request does not count
 	}
 	switch {
 	case a != nil && a.Error != nil:
@@ -148,8 +148,8 @@ func (u *upstream) once(ctx context.Context, r request) (answer *wire.Message, s
 	return nil, s, of, again, err
 }
 
-// repeatable reports whether a request that failed with an HTTP status may fare
-// better later; 0 is a connection that broke, or a time that ran out.
+// repeatable reports whether a request that failed with an HTTP status may succeed later. 0 means a lost
+// connection or a timeout.
 func repeatable(status int) bool {
 	return status == 0 || status == http.StatusOK || status == http.StatusTooManyRequests || status >= 500
 }
@@ -165,8 +165,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// exchange makes the exchange of a request over a session, and the context within which it is sent. done ends both, and
-// returns what the error of the link means.
+// exchange returns the exchange of a request over a session, and the context for sending it. done ends
+// both, and translates the error of the link.
 func (u *upstream) exchange(ctx context.Context, s *session, of *clientRequest, r request) (_ context.Context, x *exchange, done func(error) error) {
 	x = &exchange{method: r.method, name: r.name, params: slices.Concat(r.params, r.more), clientRequest: of}
 	var cancel context.CancelFunc
@@ -203,7 +203,7 @@ func (u *upstream) exchange(ctx context.Context, s *session, of *clientRequest, 
 		if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			err = context.DeadlineExceeded
 		}
-		forget() // no progress is put from here on
+		forget() // no progress reports are queued after this
 		if x.out != nil {
 			x.out.flush()
 		}
@@ -212,7 +212,7 @@ func (u *upstream) exchange(ctx context.Context, s *session, of *clientRequest, 
 	}
 }
 
-// meta is what a request carries in its _meta object; nil when that is nothing.
+// meta returns the _meta object for a request; nil if it is empty.
 func (s *session) meta(ctx context.Context, x *exchange) map[string]any {
 	o := &s.upstream.owner.opts
 	var meta map[string]any
@@ -239,7 +239,7 @@ func (s *session) meta(ctx context.Context, x *exchange) map[string]any {
 		}
 		set(wire.MetaCapabilities, can.wire())
 	}
-	if s.remote && x.clientRequest != nil { // who has the server asks the client through us
+	if s.remote && x.clientRequest != nil { // the process that runs the server asks the client through this process
 		set(wire.MetaCapabilities, x.clientRequest.peer.Can.wire())
 	}
 	if x.progress != nil {
@@ -248,7 +248,7 @@ func (s *session) meta(ctx context.Context, x *exchange) map[string]any {
 	return meta
 }
 
-// drop takes a session out of use that cannot be used any more.
+// drop takes an unusable session out of use.
 func (u *upstream) drop(s *session, why error) {
 	s.fail(why)
 	u.mu.Lock()
@@ -256,10 +256,10 @@ func (u *upstream) drop(s *session, why error) {
 	u.retire(s)
 }
 
-// refused is the error of a server that answered with a JSON-RPC error.
+// refused returns the error for a JSON-RPC error of the server.
 func (u *upstream) refused(s *session, said *wire.Error) error {
 	code := said.Code
-	if code == 0 && !s.remote { // 0 is kept for servers that cannot be reached
+	if code == 0 && !s.remote { // code 0 is reserved for servers that cannot be reached
 		code = -32603
 	}
 	text := said.Message
@@ -273,14 +273,14 @@ func (u *upstream) refused(s *session, said *wire.Error) error {
 	return e
 }
 
-// lost is the error of a request that got no answer.
+// lost returns the error for a request without a response.
 func (u *upstream) lost(s *session, got receipt, r request, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && r.limit > 0 {
 		return &v1.ExecutionError{Phase: v1.PhaseTimeout, Cause: context.DeadlineExceeded,
 			Message: fmt.Sprintf("mcp server %q did not answer %s within %s (timeout_ms)", u.key.Name, r.method, clip.Duration(r.limit))}
 	}
 	if errors.Is(err, wire.ErrClosed) || got.status == 0 {
-		// The reason comes a moment after the calls were told.
+		// The reason arrives shortly after the calls have failed.
 		select {
 		case <-s.done:
 			return u.lostSession(s)
@@ -294,7 +294,7 @@ func (u *upstream) lost(s *session, got receipt, r request, err error) error {
 	return u.failure(callers, s.explain(got.status, err))
 }
 
-// explain says why a request got no answer: the refusal of a token, the status of the
+// explain returns the reason why a request got no response: an OAuth error, the status of the HTTP
 // response, or the error itself.
 func (s *session) explain(status int, err error) string {
 	var auth *authError
@@ -315,7 +315,7 @@ func statusText(status int) string {
 	return text
 }
 
-// reasonWait is how long the end of a session may take to show after a call failed.
+// reasonWait returns how long to wait for the reason of a session's end after a call failed.
 func reasonWait(err error) time.Duration {
 	if errors.Is(err, wire.ErrClosed) {
 		return time.Second

@@ -11,9 +11,9 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// toolResult reads a CallToolResult (MCP specification, server/tools). Its content is structuredContent if the
-// server sends that. Otherwise it is the JSON in a single text part, or the text of all text parts with a line end
-// between two, or null.
+// toolResult reads a CallToolResult (MCP specification, server/tools). The content is structuredContent if
+// the server sends it. Otherwise it is the JSON in a single text part, or the text of all text parts with
+// line breaks between them, or null.
 func toolResult(answer *wire.Message) (res v1.Result, failed bool, ok bool) {
 	r := answer.Result
 	isError, content := string(r.Get("isError")), orNull(r.Get("content"))
@@ -39,7 +39,7 @@ func newResult(ps []v1.Part, structured, m json.RawMessage) v1.Result {
 	return res
 }
 
-// meta returns what a _meta object holds for others; nil when that is nothing.
+// meta returns the members of a _meta object that may be passed on; nil if there are no such members.
 func meta(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil
@@ -85,7 +85,7 @@ func textContent(ps []v1.Part) json.RawMessage {
 	return jsontext.Quote(strings.Join(all, "\n"))
 }
 
-// part reads one content block. If its type is unknown, or it cannot be read, its JSON is kept as a text part.
+// part reads one content block. A block that is unknown or unreadable becomes a text part with its JSON.
 func part(raw json.RawMessage) v1.Part {
 	if p, ok := textPart(raw); ok {
 		return p
@@ -99,8 +99,8 @@ func part(raw json.RawMessage) v1.Part {
 	return v1.Part{Type: v1.PartText, Text: string(raw)}
 }
 
-// textPart reads a block that is a plain text. Most blocks are, and encoding/json takes three times as long, which
-// shows in results of megabytes.
+// textPart reads a block that is plain text. Most blocks are plain text, and encoding/json takes three
+// times as long, which matters for results of several megabytes.
 func textPart(raw json.RawMessage) (v1.Part, bool) {
 	var kind, text []byte
 	ok := jsontext.Members(raw, func(name string) *[]byte {

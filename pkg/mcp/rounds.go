@@ -14,27 +14,27 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// A server of MCP 2026-07-28 does not call its client: it answers a request with what
-// it wants to know, and gets the request once more with the answers (basic/utilities,
-// multi round-trip requests).
+// A server of MCP 2026-07-28 does not send requests to its client. It answers a request by requesting
+// input, and then gets the request again with that input (basic/utilities, multi round-trip requests).
 
 const (
-	// maxRounds is how often a server may ask for input to one request.
+	// maxRounds limits how often a server may request input for one request.
 	maxRounds = 16
-	// maxInputs is how much it may ask for at once.
+	// maxInputs limits the number of inputs that a server may request at once.
 	maxInputs = 64
-	// maxBusy is how often a server may put a request off without asking for anything.
+	// maxBusy limits how often a server may defer a request without requesting input.
 	maxBusy = 3
 )
 
-// inputRequired is a result that asks for input.
+// inputRequired is a result that requests input.
 type inputRequired struct {
 	Requests map[string]InputRequest `json:"inputRequests"`
 	State    *string                 `json:"requestState"`
 }
 
-// typeOf returns the input that a result asks for, or nil if it asks for none. unknown is the type of a result that a
-// client must not accept, because the type is unknown (MCP 2026-07-28, basic) or its members cannot be read.
+// typeOf returns the input that a result requests, or nil if it requests no input. unknown is the type of a
+// result that a client must not accept, because the type is unknown (MCP 2026-07-28, basic) or its members
+// cannot be read.
 func typeOf(answer *wire.Message) (asks *inputRequired, unknown string) {
 	switch kind := string(answer.Result.Get("resultType")); kind {
 	case "", `"complete"`:
@@ -49,7 +49,8 @@ func typeOf(answer *wire.Message) (asks *inputRequired, unknown string) {
 	}
 }
 
-// finalOf returns the input that an answer asks for, or nil if it is final. The error means that its type is unknown.
+// finalOf returns the input that a response requests, or nil if the response is final. The error means that
+// its type is unknown.
 func (u *upstream) finalOf(s *session, answer *wire.Message) (*inputRequired, error) {
 	asks, unknown := typeOf(answer)
 	if unknown == "" || !s.modern() {
@@ -62,8 +63,8 @@ func (u *upstream) finalOf(s *session, answer *wire.Message) (*inputRequired, er
 	return nil, u.refused(s, &wire.Error{Message: text})
 }
 
-// fulfil has the client answer what a result asks for, and returns the parameters
-// that are added to the request when it is made again.
+// fulfil gets the input that a result requests from the client, and returns the parameters to add when the
+// request is sent again.
 func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in *inputRequired, round int) ([]param, error) {
 	refuse := func(format string, args ...any) error {
 		return u.refused(s, &wire.Error{Message: fmt.Sprintf(format, args...)})
@@ -109,7 +110,7 @@ func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in 
 	return fields, nil
 }
 
-// needed says which capability a client must have to answer a request.
+// needed returns the capability that a client needs to answer a request.
 func needed(method string) json.RawMessage {
 	name, _, _ := strings.Cut(method, "/")
 	if !slices.Contains([]string{wire.MethodElicit, wire.MethodSample, wire.MethodRoots}, method) {

@@ -25,66 +25,67 @@ type session struct {
 	patience time.Duration // for the answer to server/discover
 
 	open      atomic.Bool
-	heard     atomic.Bool  // the server said something
-	proven    atomic.Bool  // the server answered a call
-	openCalls atomic.Int32 // requests of the server that wait for our answer
+	heard     atomic.Bool  // the server has sent a message
+	proven    atomic.Bool  // the server has answered a call
+	openCalls atomic.Int32 // requests of the server that wait for our response
 
-	out   outbox // to the client whose session it is
+	out   outbox // to the client that owns the session
 	calls wire.Calls
 	asked wire.Running // requests of the server that are being answered
 
 	levels sync.Mutex
-	level  string // of the log messages that were asked for
+	level  string // requested level of log messages
 
 	mu        sync.Mutex
-	off       bool                          // nothing is begun aside any more
-	tasks     sync.WaitGroup                // what goes on aside
-	exchanges map[string]*exchange          // by the IDs of their requests, which are their progress tokens too
-	listen    map[string]context.CancelFunc // streams of changes of resources, by address
-	cause     error                         // why it ended, as far as it is known
+	off       bool                          // the background accepts no new tasks
+	tasks     sync.WaitGroup                // background tasks
+	exchanges map[string]*exchange          // by the ID of the request, which is also its progress token
+	listen    map[string]context.CancelFunc // streams for changes of resources, by address
+	cause     error                         // why the session ended, if known
 
-	remote  bool          // the server is that of another process, which relays
-	leaving chan struct{} // closed when the session takes no more users
+	remote  bool          // another process runs the server and relays it
+	leaving chan struct{} // closed when the session accepts no new users
 	over    sync.Once
-	done    chan struct{} // closed when the session ended
+	done    chan struct{} // closed when the session has ended
 
 	// Under the mutex of the upstream.
 	users   int
-	retired bool // no more users; it ends with the last one
+	retired bool // accepts no new users, and ends with the last user
 }
 
-// link is the way to a server that one session uses.
+// link is the connection of one session to a server.
 type link interface {
-	// begin hears what the server says.
+	// begin starts receiving the messages of the server.
 	begin()
-	// send sends a request and returns what came of it: the answer, or an error. It returns soon
-	// after ctx ends, and the server is told.
+	// send sends a request and returns its outcome: the response or an error. When ctx ends, it returns soon
+	// and notifies the server.
 	send(ctx context.Context, x *exchange) (receipt, error)
-	// tell sends a notification, or an answer.
+	// tell sends a notification or a response.
 	tell(ctx context.Context, message []byte) error
-	// ready is tell for the notification that opens the session.
+	// ready sends the notification that opens the session.
 	ready(ctx context.Context, message []byte) error
-	// opened is called once the session is open; what the server says unasked is heard from then on.
+	// opened is called once the session is open. From then on, the link receives messages outside of requests.
 	opened()
 	// bye tells the server that the session ends.
 	bye()
-	// cut ends the way at once: what waits for the server fails. It may be called again.
+	// cut closes the connection at once, so that pending requests fail. It may be called more than once.
 	cut()
-	// end frees what is left after the session was closed, such as a child process,
-	// and waits for it.
+	// end releases the remaining resources after the session was closed, such as a child process, and waits for
+	// that.
 	end()
-	// outcome says how the way ended by itself; nil when that is not known. With wait
-	// it gives the end a moment to show.
+	// outcome returns why the connection ended by itself; nil if that is unknown. With wait it allows a moment
+	// for the end to become visible.
 	outcome(wait bool) error
 }
 
-// mask takes what came from the environment out of a text of ours.
+// mask masks values from the environment in our own texts.
 func (s *session) mask(text string) string { return s.masks.Values(text) }
 
-// outputMasks masks what the server says outside of any request.
+// outputMasks returns the masks for messages of the server outside of requests.
 func (s *session) outputMasks() *redact.Masker { return s.masks.Join(s.upstream.output.masker()) }
 
-// masksOf masks what is said within a request for a client, and outside of any.
+// masksOf returns the masks for messages within a client's request. With nil, or without masks in the
+// request, it returns those for messages outside of requests.
 func (s *session) masksOf(r *clientRequest) *redact.Masker {
 	if r == nil || redact.FromContext(r.ctx) == nil {
 		return s.outputMasks()
@@ -101,7 +102,7 @@ func (s *session) ended() bool {
 	}
 }
 
-// fail says why the session is about to end; the first reason stays.
+// fail records why the session is about to end. Only the first reason counts.
 func (s *session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,16 +111,16 @@ func (s *session) fail(err error) {
 	}
 }
 
-// reason returns what fail was told; nil when it was told nothing.
+// reason returns the reason recorded by fail; nil without a reason.
 func (s *session) reason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cause
 }
 
-// lose ends the session because its way ended, with an error or without a word.
+// lose ends the session because its connection ended, with an error or silently.
 func (s *session) lose(err error) {
-	if !s.open.Load() { // who opens it says why it cannot
+	if !s.open.Load() { // the opener of the session reports the error
 		if err != nil {
 			s.fail(fmt.Errorf("the session was lost: %w", err))
 		}
@@ -149,23 +150,23 @@ func (s *session) finish() {
 	})
 }
 
-// shut ends the session and waits until it has ended.
+// shut ends the session and waits for its end.
 func (s *session) shut(why error) {
 	s.fail(why)
 	s.link.cut()
 	s.finish()
 }
 
-// connectError says why a session could not be opened.
+// connectError is the reason why a session could not be opened.
 type connectError struct {
 	error
-	dead error // how the child ended by itself; nil when it did not
+	dead error // how the child ended by itself; nil if it did not
 }
 
 func (e *connectError) Unwrap() error { return e.error }
 
-// connect opens a session over a link. It returns soon after ctx ends, and after an
-// error nothing is left of the session.
+// connect opens a session over a link. It returns soon after ctx ends. After an error, it has cleaned up
+// the session.
 func connect(ctx context.Context, s *session, version string) error {
 	s.exchanges, s.calls.Prefix = map[string]*exchange{}, "r"
 	stop := context.AfterFunc(ctx, s.link.cut)
@@ -191,7 +192,7 @@ func connect(ctx context.Context, s *session, version string) error {
 	return nil
 }
 
-// expect lets messages of the server find an exchange by its ID, until forget is called.
+// expect lets messages of the server find an exchange by its ID until forget is called.
 func (s *session) expect(x *exchange) (forget func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

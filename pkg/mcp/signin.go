@@ -27,19 +27,19 @@ import (
 	"toolctl.dev/toolctl/internal/regular"
 )
 
-// signIn is the authorization code grant with PKCE (RFC 6749, section 4.1; RFC 7636):
-// a person signs in through a browser, which comes back to a port of this machine.
+// signIn implements the authorization code grant with PKCE (RFC 6749, section 4.1; RFC 7636): a person
+// signs in through a browser, which then returns to a port of this machine.
 type signIn struct {
 	u          *upstream
 	client     *http.Client
 	to         string // the server's address
-	id, secret string // empty: the client registers itself (RFC 7591)
-	issuer     string // with an id, the only authorization server that gets it
-	tokenURL   string // the only token endpoint that gets it
+	id, secret string // both empty if the client registers itself (RFC 7591)
+	issuer     string // with an ID, the only authorization server that gets it
+	tokenURL   string // the only token endpoint that gets the credentials
 	scopes     []string
 	port       int
 
-	asking sync.Mutex // one person is asked once
+	asking sync.Mutex // ensures that only one sign-in runs at a time
 
 	mu     sync.Mutex
 	source oauth2.TokenSource
@@ -73,7 +73,7 @@ func (s *signIn) authorize(ctx context.Context, req *http.Request, resp *http.Re
 	s.mu.Unlock()
 	if source != nil {
 		if t, err := source.Token(); err == nil && req.Header.Get("Authorization") != "Bearer "+t.AccessToken {
-			return nil // another request was signed in meanwhile
+			return nil // another request has signed in already
 		}
 	}
 	if extend != nil {
@@ -96,7 +96,7 @@ func (s *signIn) authorize(ctx context.Context, req *http.Request, resp *http.Re
 				return nil, fmt.Errorf("the sign-in page is %s, which does not belong to the issuer %s", clip.Bytes(page, 200), s.issuer)
 			}
 			page, err := url.Parse(a.URL)
-			if err != nil || page.Scheme != "https" && page.Scheme != "http" { // the browser would open a file, or start a program
+			if err != nil || page.Scheme != "https" && page.Scheme != "http" { // other schemes could open a file or start a program
 				return nil, fmt.Errorf("the sign-in page is %q: expected an https address", clip.Bytes(a.URL, 200))
 			}
 			return waitForBrowser(ctx, l, page.Query().Get("state"), func() error { return open(ctx, s.u.key, a.URL) })
@@ -138,10 +138,9 @@ func (s *signIn) authorize(ctx context.Context, req *http.Request, resp *http.Re
 	return nil
 }
 
-// bind says which authorization server may get the credentials of a client that was
-// registered beforehand, and returns an HTTP client that sends them to no other: the MCP
-// server chooses what is discovered, and may say one thing now and another later. A client
-// that registers itself has nothing to lose.
+// bind determines which authorization server may get the credentials of a preregistered client, and returns
+// an HTTP client that sends them to no other server. It is needed because the MCP server controls
+// discovery, and its metadata may change. A client that registers itself has no secret to protect.
 func (s *signIn) bind(ctx context.Context, req *http.Request, resp *http.Response) (authServer, *http.Client, error) {
 	if s.id == "" {
 		return authServer{}, s.client, nil
@@ -164,8 +163,8 @@ func (s *signIn) bind(ctx context.Context, req *http.Request, resp *http.Respons
 	return own, &client, nil
 }
 
-// tokensOnlyTo refuses requests with a body, as those with credentials are, to all but one
-// token endpoint.
+// tokensOnlyTo refuses requests with a body, which may contain credentials, to all URLs except one token
+// endpoint.
 type tokensOnlyTo struct {
 	http.RoundTripper
 	url string
@@ -178,8 +177,8 @@ func (t tokensOnlyTo) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(req)
 }
 
-// waitForBrowser opens the browser and waits until it comes back with a code. Any page that the
-// browser shows may send it here, so what comes without the state of this sign-in is ignored.
+// waitForBrowser opens the browser and waits until it returns with a code. Any page in the browser may send
+// requests here, so requests without the state of this sign-in are ignored.
 func waitForBrowser(ctx context.Context, l net.Listener, state string, open func() error) (*auth.AuthorizationResult, error) {
 	type outcome struct {
 		res *auth.AuthorizationResult
@@ -212,7 +211,7 @@ func waitForBrowser(ctx context.Context, l net.Listener, state string, open func
 	defer func() {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		if server.Shutdown(bounded) != nil { // lets the page reach the browser
+		if server.Shutdown(bounded) != nil { // lets the response reach the browser
 			server.Close()
 		}
 		serving.Wait()
@@ -228,7 +227,7 @@ func waitForBrowser(ctx context.Context, l net.Listener, state string, open func
 	}
 }
 
-// savedToken is what is kept of a sign-in.
+// savedToken is the saved state of a sign-in.
 type savedToken struct {
 	URL          string          `json:"url"`
 	Issuer       string          `json:"issuer,omitempty"`
@@ -239,8 +238,8 @@ type savedToken struct {
 	Token        *oauth2.Token   `json:"token"`
 }
 
-// file is where the token is kept; empty when it is not. The address is part of the
-// name, so that a manifest that was pointed elsewhere does not take the token along.
+// file returns the path of the saved token; empty if tokens are not saved. The path depends on the address,
+// so that a manifest with a new address does not use the old token.
 func (s *signIn) file() string {
 	dir := s.u.owner.opts.ConfigDir
 	if dir == "" {
@@ -250,7 +249,7 @@ func (s *signIn) file() string {
 	return filepath.Join(dir, "tokens", s.u.key.Name+"-"+hex.EncodeToString(sum[:8])+".json")
 }
 
-// load takes up the token of an earlier sign-in.
+// load loads the token of an earlier sign-in.
 func (s *signIn) load() {
 	file := s.file()
 	if file == "" {
@@ -262,7 +261,7 @@ func (s *signIn) load() {
 	}
 	data, err := regular.ReadFile(file)
 	if err != nil {
-		return // nobody signed in yet
+		return // no earlier sign-in
 	}
 	var saved savedToken
 	if err := json.Unmarshal(data, &saved); err != nil || saved.Token == nil || saved.URL != s.to {
@@ -270,13 +269,13 @@ func (s *signIn) load() {
 		return
 	}
 	if saved.Issuer != s.issuer || s.tokenURL != "" && saved.Endpoint.TokenURL != s.tokenURL {
-		return // it is of another authorization server
+		return // from another authorization server
 	}
 	c := &oauth2.Config{ClientID: saved.ClientID, ClientSecret: saved.ClientSecret, Endpoint: saved.Endpoint, Scopes: saved.Scopes}
 	s.source = s.keeping(withClient(context.Background(), s.client), c, &saved)
 }
 
-// keeping returns a source that keeps each new token.
+// keeping returns a token source that saves each new token.
 func (s *signIn) keeping(ctx context.Context, c *oauth2.Config, saved *savedToken) oauth2.TokenSource {
 	return &keptSource{source: c.TokenSource(ctx, saved.Token), saved: saved, save: s.save}
 }
@@ -305,7 +304,7 @@ func (k *keptSource) Token() (*oauth2.Token, error) {
 	return t, nil
 }
 
-// save writes the token for its owner alone. A token that cannot be kept is good
+// save writes the token to a file that only its owner can read. A token that cannot be saved remains valid
 // until the process ends.
 func (s *signIn) save(t *savedToken) {
 	file := s.file()
@@ -317,7 +316,7 @@ func (s *signIn) save(t *savedToken) {
 	}
 }
 
-// writeSecret replaces a file of mode 0600 at once.
+// writeSecret replaces a file of mode 0600 atomically.
 func writeSecret(file string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -11,30 +11,30 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// A server with spec.replicas one runs in one of several processes. The others open a session with
-// the process that has it, which is a server of MCP to them: see [Upstreams.Relay].
+// A server with spec.replicas one runs in only one of several processes. The other processes open a session
+// with the owning process, which acts as an MCP server for them; see [Upstreams.Relay].
 
-// Single says which process has a server that only one may have.
+// Single determines which process owns a server that only one process may run.
 type Single interface {
-	// Hold makes this process the one that has a server, until Free, and returns nil; or it
-	// returns a stream to [Relay.Serve] in the process that has it. lost is called when another
-	// process may have the server from now on, although Free was not called. Callers are told the error.
+	// Hold makes this process the owner of a server until Free, and returns nil. If another process is the
+	// owner, Hold returns a stream to [Relay.Serve] in that process. lost is called when another process may
+	// become the owner although Free was not called. Callers see the error.
 	Hold(ctx context.Context, server v1.Key, lost func()) (io.ReadWriteCloser, error)
-	// Free says that nothing of the server runs here any more.
+	// Free means that the server no longer runs in this process.
 	Free(server v1.Key)
 }
 
-// ownerUnreachableError says that the process which has the server cannot be reached now.
+// ownerUnreachableError means that the owner of a server cannot be reached now.
 type ownerUnreachableError struct{ error }
 
 func (e *ownerUnreachableError) Unwrap() error { return e.error }
 
-// single reports whether only one of several processes may have the server.
+// single reports whether only one of several processes may run the server.
 func (u *upstream) single() bool {
 	return u.owner.opts.Single != nil && u.spec.Spec.Replicas == v1.ReplicasOne
 }
 
-// singleLink starts the server's child, or is the way to the process that did.
+// singleLink starts the server's child, or opens a link to the process that did.
 func (u *upstream) singleLink(ctx context.Context, r *resolver, s *session) (link, error) {
 	var h singletonChild
 	rwc, err := u.owner.opts.Single.Hold(ctx, u.key, h.lose)
@@ -49,7 +49,7 @@ func (u *upstream) singleLink(ctx context.Context, r *resolver, s *session) (lin
 	free := func() { u.owner.opts.Single.Free(u.key) }
 	l, err := u.childLink(r, s)
 	if err != nil {
-		free() // another may have what it takes to start it
+		free() // another process may be able to start it
 		return nil, err
 	}
 	l.free = free
@@ -57,11 +57,11 @@ func (u *upstream) singleLink(ctx context.Context, r *resolver, s *session) (lin
 	return l, nil
 }
 
-// singletonChild is what runs here of a server that only one process may have, from the start of its child: that
-// may be long before there is a session.
+// singletonChild is the child of a server that only one process may run. It exists from the start of the
+// child, which may be long before there is a session.
 type singletonChild struct {
 	mu   sync.Mutex
-	link *pipeLink // nil before
+	link *pipeLink // nil before the child has started
 	lost bool
 }
 
@@ -74,7 +74,7 @@ func (h *singletonChild) has(l *pipeLink) {
 	}
 }
 
-// lose ends it, at once: another process may have the server from now on.
+// lose kills the child at once, because another process may now become the owner.
 func (h *singletonChild) lose() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,7 +89,7 @@ func (l *pipeLink) lose() {
 	l.child.Kill()
 }
 
-// moved takes a session out of use whose process hands the server over, and opens the next.
+// moved takes a session out of use whose process hands the server over, and opens the next session.
 func (u *upstream) moved(s *session) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -99,11 +99,12 @@ func (u *upstream) moved(s *session) {
 
 const (
 	reopenEvery = 250 * time.Millisecond
-	reopenFor   = 15 * time.Second // longer than the lease of a process that died
+	reopenFor   = 15 * time.Second // longer than the lease of a crashed process
 )
 
-// reopen opens the session that all share, once the process that had the server has handed it over
-// or its lease has ended: some process must have it, be there calls or not. It is called under mu.
+// reopen opens the shared session after the previous owner has handed the server over or its lease has
+// expired. It does so even without calls, because one process must always own the server. It is called
+// under mu.
 func (u *upstream) reopen() {
 	if u.ended || u.reopening {
 		return
@@ -131,11 +132,11 @@ func (u *upstream) reopen() {
 	})
 }
 
-// relayedKey is the member of _meta by which a question of the server names the request that it is asked for.
+// relayedKey is the member of _meta with which a request of the server refers to the request it belongs to.
 const relayedKey = "toolctl.dev/request"
 
-// relayedOf finds the exchange that a question of a relayed server is asked for, and takes its name out
-// of the parameters.
+// relayedOf finds the exchange that a request of a relayed server belongs to, and removes the reference
+// from the parameters.
 func (s *session) relayedOf(params json.RawMessage) (*exchange, json.RawMessage) {
 	var members map[string]json.RawMessage
 	var meta map[string]json.RawMessage
@@ -145,7 +146,7 @@ func (s *session) relayedOf(params json.RawMessage) (*exchange, json.RawMessage)
 	}
 	delete(meta, relayedKey)
 	if delete(members, "_meta"); len(meta) > 0 {
-		members["_meta"], _ = json.Marshal(meta) // which was JSON
+		members["_meta"], _ = json.Marshal(meta) // it was valid JSON
 	}
 	rest, err := json.Marshal(members)
 	if err != nil {
@@ -156,8 +157,8 @@ func (s *session) relayedOf(params json.RawMessage) (*exchange, json.RawMessage)
 	return s.exchanges[id], rest
 }
 
-// HandOver ends the servers that only one process may have, each with its last call, or when ctx
-// ends: then those that are being started, too. [Single.Free] is told of the ends of their processes.
+// HandOver ends the servers that only one process may run, each after its last call. When ctx ends, it ends
+// the others too, including servers that are starting. The end of each process leads to [Single.Free].
 func (u *Upstreams) HandOver(ctx context.Context) {
 	var waiting []*session
 	defer func() {
@@ -184,7 +185,7 @@ func (u *Upstreams) HandOver(ctx context.Context) {
 	}
 }
 
-// local returns the sessions of a server that only one process may have, when it is this one.
+// local returns this process's sessions with a server that only one process may run.
 func (u *upstream) local() (all []*session) {
 	if !u.single() {
 		return nil

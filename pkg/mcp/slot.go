@@ -10,9 +10,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// slot is the place of one session with a server: that which all share, or that of a
-// client. The session may be lost and opened again. Its fields are under the mutex of
-// the upstream, but for those that say otherwise.
+// slot is the place for one session with a server: the shared session, or the session of a client. The
+// session may be lost and reopened. Fields without another rule are guarded by the mutex of the upstream.
 type slot struct {
 	// Fixed.
 	key     ownerKey
@@ -21,42 +20,41 @@ type slot struct {
 	current    *session
 	opening    *opening
 	failures   int       // in a row
-	retryAfter time.Time // no session is opened before
+	retryAfter time.Time // earliest time to open a session again
 	lastErr    error     // why there is no session
-	died       bool      // it ended after it had been opened
+	died       bool      // the session ended after it was open
 
 	leases int
 	used   time.Time
-	idle   *time.Timer // ends a session that no call leases; nil for those that end with their client
-	gone   bool        // no more leases
+	idle   *time.Timer // ends an unused session; nil if the session ends with its client
+	gone   bool        // allows no more leases
 
 	mu       sync.Mutex
-	requests []*clientRequest // the requests that are made, the latest last
-	last     *Peer            // the client, of slots that are not shared
+	requests []*clientRequest // running requests, the latest last
+	last     *Peer            // the client, for slots that are not shared
 }
 
-// ownerKey names whose a session is. It is zero for that which all share.
+// ownerKey identifies the owner of a session. It is zero for the shared session.
 type ownerKey struct {
 	key    string
 	modern bool
 	can    Capabilities
 }
 
-// opening is a session that is being opened; all who need it wait for done.
+// opening is a session that is being opened. All callers that need the session wait for done.
 type opening struct {
 	done chan struct{}
 	err  error
 }
 
 const (
-	// defaultPeerSessions is how many sessions of clients a server has at most.
+	// defaultPeerSessions is the default for the maximum number of client sessions of a server.
 	defaultPeerSessions = 64
-	// peerIdle is how long a session waits for the next call of a client that has no
-	// session of its own.
+	// peerIdle is how long a session waits for the next call of a client that has no session of its own.
 	peerIdle = 2 * time.Minute
 )
 
-// session returns a session for a request that ctx makes, and what gives it back.
+// session returns a session for a request made with ctx, and a function that releases it.
 func (u *upstream) session(ctx context.Context) (*session, *clientRequest, func(), error) {
 	p := PeerOf(ctx)
 	if !p.wants() {
@@ -64,7 +62,7 @@ func (u *upstream) session(ctx context.Context) (*session, *clientRequest, func(
 		return s, nil, func() { u.release(s) }, err
 	}
 	r := &clientRequest{ctx: ctx, peer: p}
-	if u.spec.Spec.Replicas == v1.ReplicasOne { // one for all clients: only within a request is it known who is asked
+	if u.spec.Spec.Replicas == v1.ReplicasOne { // shared by all clients, so only a request identifies its client
 		s, err := u.acquire(ctx, &u.shared)
 		if err == nil && !s.modern() && !s.remote {
 			r = nil
@@ -76,8 +74,8 @@ func (u *upstream) session(ctx context.Context) (*session, *clientRequest, func(
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		// What a server of this protocol version says belongs to a request, but for log messages on a
-		// stream that all requests share.
+		// In this protocol version, messages of a server belong to a request, except for log messages on a stream
+		// that all requests share.
 		if s.modern() && (p.LogLevel == "" || s.separate()) {
 			return s, r, func() { u.release(s) }, nil
 		}
@@ -96,14 +94,14 @@ func (u *upstream) session(ctx context.Context) (*session, *clientRequest, func(
 	return s, r, func() { u.release(s); u.unlease(sl, r) }, nil
 }
 
-// lease takes a slot for a request of a client: a slot of its own when the client has
-// no session in which messages of several calls could reach it.
+// lease takes a slot for a request of a client. A client gets a slot of its own if it has no session for
+// messages of several calls.
 func (u *upstream) lease(r *clientRequest) (*slot, error) {
 	k := ownerKey{key: r.peer.Key, modern: r.peer.Modern, can: r.peer.Can}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	sl := u.slotFor(k)
-	for ; sl == nil; sl = u.slotFor(k) { // each is in use: the next that is given back will do
+	for ; sl == nil; sl = u.slotFor(k) { // all slots are in use: wait for the next free one
 		free := u.free
 		u.mu.Unlock()
 		select {
@@ -130,8 +128,8 @@ func (u *upstream) lease(r *clientRequest) (*slot, error) {
 	return sl, nil
 }
 
-// slotFor returns a slot for a client, a new one when it has none that it may use; nil
-// when there may be no more now. It is called under mu.
+// slotFor returns a slot for a client: an existing one, or a new one if the client cannot use its existing
+// slots. It returns nil if no more are allowed now. It is called under mu.
 func (u *upstream) slotFor(k ownerKey) *slot {
 	for _, have := range u.peers[k] {
 		if !k.modern || have.leases == 0 {
@@ -142,14 +140,14 @@ func (u *upstream) slotFor(k ownerKey) *slot {
 		return nil
 	}
 	sl := &slot{key: k}
-	if !k.modern { // a server of both protocol versions does for an older client what it did before
+	if !k.modern { // so that a server of both protocol versions behaves as before for older clients
 		sl.version = legacyVersion
 	}
 	u.peers[k] = append(u.peers[k], sl)
 	return sl
 }
 
-// unlease gives a slot back.
+// unlease returns a slot.
 func (u *upstream) unlease(sl *slot, r *clientRequest) {
 	sl.mu.Lock()
 	sl.requests = slices.DeleteFunc(sl.requests, func(o *clientRequest) bool { return o == r })
@@ -176,8 +174,8 @@ func (u *upstream) unlease(sl *slot, r *clientRequest) {
 	}
 }
 
-// makeRoom ends the session that was not used for the longest time when a client
-// needs one more than there may be; false when all are in use. It is called under mu.
+// makeRoom ends the least recently used session if the maximum is reached. It returns false if all sessions
+// are in use. It is called under mu.
 func (u *upstream) makeRoom() bool {
 	n := 0
 	var oldest *slot
@@ -199,7 +197,7 @@ func (u *upstream) makeRoom() bool {
 	return true
 }
 
-// freed tells who waits for a slot that one may be had. It is called under mu.
+// freed notifies callers that wait for a slot. It is called under mu.
 func (u *upstream) freed() {
 	close(u.free)
 	u.free = make(chan struct{})
@@ -221,7 +219,7 @@ func (u *upstream) vacate(sl *slot) {
 	}
 }
 
-// slotsOf calls f with the sessions of a client, under mu.
+// slotsOf calls f with each slot of a client, under mu.
 func (u *upstream) slotsOf(key string, f func(*slot)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -234,7 +232,7 @@ func (u *upstream) slotsOf(key string, f func(*slot)) {
 	}
 }
 
-// EndPeer ends the sessions that servers have with a client, each with its last call.
+// EndPeer ends the sessions of servers with a client, each after its last call.
 func (u *Upstreams) EndPeer(key string) {
 	for _, up := range u.all() {
 		up.slotsOf(key, func(sl *slot) {
@@ -243,28 +241,28 @@ func (u *Upstreams) EndPeer(key string) {
 	}
 }
 
-// RootsChanged tells the servers of a client that its roots changed.
+// RootsChanged notifies the servers of a client that its roots changed.
 func (u *Upstreams) RootsChanged(key string) {
 	u.tell(key, func(ctx context.Context, s *session) {
 		if s.modern() || !s.slot.key.can.RootsChanged {
 			return
 		}
 		if text, err := wire.Request("", "notifications/roots/list_changed", nil); err == nil {
-			_ = s.link.tell(ctx, text) // a server that cannot be told is about to end
+			_ = s.link.tell(ctx, text) // a server that cannot be notified is about to end
 		}
 	})
 }
 
-// SetLogLevel tells the servers of a client which log messages it wants. Sessions that
-// are opened later learn it from [Peer.LogLevel].
+// SetLogLevel sets the level of the log messages that a client wants. Sessions that are opened later get it
+// from [Peer.LogLevel].
 func (u *Upstreams) SetLogLevel(key, level string) {
 	u.tell(key, func(ctx context.Context, s *session) { s.setLevel(ctx, level) })
 }
 
-// tellTimeout is how long a server may take to hear of a change.
+// tellTimeout is how long a server may take to accept a notification of a change.
 const tellTimeout = 5 * time.Second
 
-// tell calls f for each session of a client, at once, and waits.
+// tell calls f concurrently for each session of a client, and waits.
 func (u *Upstreams) tell(key string, f func(context.Context, *session)) {
 	ctx, cancel := context.WithTimeout(context.Background(), tellTimeout)
 	defer cancel()
@@ -283,7 +281,7 @@ func (u *Upstreams) tell(key string, f func(context.Context, *session)) {
 	all.Wait()
 }
 
-// all returns the servers that may have sessions, those that were replaced included.
+// all returns the servers that may have sessions, including replaced servers.
 func (u *Upstreams) all() []*upstream {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
@@ -294,8 +292,8 @@ func (u *Upstreams) all() []*upstream {
 	return all
 }
 
-// clientRequest returns the request that a message of the server belongs to: that of the
-// stream it came in, else the latest that the session serves; nil when there is none.
+// clientRequest returns the request that a message of the server belongs to: the request in whose stream
+// the message came, or else the latest request of the session; nil without a request.
 func (s *session) clientRequest(x *exchange) *clientRequest {
 	if x != nil && x.clientRequest != nil {
 		return x.clientRequest
@@ -317,13 +315,13 @@ func (s *session) clientRequest(x *exchange) *clientRequest {
 // modern reports whether the session speaks MCP 2026-07-28 or later.
 func (s *session) modern() bool { return wire.IsModern(s.hello.Version) }
 
-// separate reports whether each request has a stream of its own.
+// separate reports whether each request has its own stream.
 func (s *session) separate() bool {
 	_, ok := s.link.(*httpLink)
 	return ok
 }
 
-// setLevel asks an older server for the log messages that a client wants.
+// setLevel sets the client's level of log messages on an older server.
 func (s *session) setLevel(ctx context.Context, level string) {
 	if level == "" || s.modern() || s.hello.can().Logging == nil {
 		return

@@ -8,12 +8,12 @@ import (
 	"net/url"
 )
 
-// sseLink is a link over HTTP+SSE, the transport of 2024-11-05: all that the server says comes in the stream of one GET, whose first
-// event says where requests are posted.
+// sseLink is a link over HTTP+SSE, the transport of 2024-11-05. All messages of the server come in the
+// stream of one GET, whose first event is the address to which requests are posted.
 type sseLink struct {
 	*httpLink
-	post  *url.URL   // where requests go; set before found says so
-	found chan error // why there is no address, or nil
+	post  *url.URL   // where to post requests; set before found has a value
+	found chan error // receives the error, or nil once there is an address
 }
 
 func (l *sseLink) begin() {
@@ -25,7 +25,7 @@ func (l *sseLink) begin() {
 func (l *sseLink) opened() {}
 func (l *sseLink) bye()    {}
 
-// hear reads the stream until its end, which is that of the session.
+// hear reads the stream until its end, which also ends the session.
 func (l *sseLink) hear() {
 	t := &trip{l: l.httpLink}
 	resp, _, err := l.do(l.ctx, t, http.MethodGet, l.to, nil, nil)
@@ -78,7 +78,7 @@ func (l *sseLink) send(ctx context.Context, x *exchange) (got receipt, err error
 	return got, err
 }
 
-// tell posts a message where the server said.
+// tell posts a message to the address that the server gave.
 func (l *sseLink) tell(ctx context.Context, message []byte) error {
 	return l.tellTo(ctx, l.post, message, nil)
 }

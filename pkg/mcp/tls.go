@@ -9,7 +9,7 @@ import (
 	"toolctl.dev/toolctl/internal/regular"
 )
 
-// tls reads the files of spec.tls; nil when there is none.
+// tls reads the files of spec.tls; nil without spec.tls.
 func (r *resolver) tls() *tls.Config {
 	spec := r.server.Spec.TLS
 	if spec == nil {
@@ -41,8 +41,8 @@ func (r *resolver) tls() *tls.Config {
 	return config
 }
 
-// file reads a file that spec.tls names: what the reader of the manifest found, or
-// else the file itself.
+// file returns the content of a file named in spec.tls: the content that the reader of the manifest found,
+// or else that of the file itself.
 func (r *resolver) file(field, path string) []byte {
 	if path == "" {
 		return nil
@@ -57,7 +57,7 @@ func (r *resolver) file(field, path string) []byte {
 	return data
 }
 
-// beside returns a path that is relative to the manifest.
+// beside resolves a path relative to the manifest.
 func (r *resolver) beside(path string) string {
 	if filepath.IsAbs(path) || r.server.Source.File == "" {
 		return path

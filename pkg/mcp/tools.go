@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// tools makes manifests of the definitions that a server listed.
+// tools creates manifests from the definitions that a server listed.
 func (u *upstream) tools(definitions []json.RawMessage) (tools []DiscoveredTool, warnings []string) {
 	filter, overrides := u.spec.Spec.ToolFilter, u.spec.Spec.Overrides
 	at := map[string]int{} // by remote name
@@ -43,11 +43,11 @@ func (u *upstream) tools(definitions []json.RawMessage) (tools []DiscoveredTool,
 	return tools, warnings
 }
 
-// definition is a tool as it came (MCP specification, server/tools, Tool), each
-// field by itself, so that a broken one spoils no other.
+// definition is an unchanged tool definition (MCP specification, server/tools, Tool). Its fields are kept
+// separate, so that an invalid field does not affect others.
 type definition map[string]json.RawMessage
 
-// text returns a field that is a string; false when it is something else.
+// text returns a string field; false if the field has another type.
 func (d definition) text(field string) (s string, ok bool) {
 	raw, ok := d[field]
 	if !ok || string(raw) == "null" {
@@ -56,7 +56,7 @@ func (d definition) text(field string) (s string, ok bool) {
 	return s, json.Unmarshal(raw, &s) == nil
 }
 
-// tool makes a manifest of one definition.
+// tool creates a manifest from one definition.
 func (u *upstream) tool(raw json.RawMessage) DiscoveredTool {
 	d := DiscoveredTool{Definition: raw}
 	var def definition
@@ -130,8 +130,8 @@ func (u *upstream) tool(raw json.RawMessage) DiscoveredTool {
 	return d
 }
 
-// broken notes why a tool cannot be called, for people and for the registry. The
-// first problem stays.
+// broken records why a tool cannot be called, for people and for the registry. Only the first problem
+// counts.
 func broken(d *DiscoveredTool, path, expected, message string) {
 	if d.Problem != "" {
 		return
@@ -166,8 +166,9 @@ func (u *upstream) override(t *v1.Tool, remote string) {
 	s.Redact = o.Redact
 }
 
-// ReadHints reads the annotations of a tool (MCP specification, ToolAnnotations). It returns false if they cannot be read.
-// They are hints of a foreign server: they describe how a call may be repeated, and never prove that it is harmless.
+// ReadHints reads the annotations of a tool (MCP specification, ToolAnnotations). It returns false if they
+// cannot be read. The hints come from a foreign server: they may describe how a call can be repeated, but
+// do not prove that it is harmless.
 func ReadHints(raw json.RawMessage) (v1.Hints, bool) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return v1.Hints{}, true
@@ -185,7 +186,7 @@ func ReadHints(raw json.RawMessage) (v1.Hints, bool) {
 	return v1.Hints{Title: a.Title, ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}, true
 }
 
-// isWireName reports whether a name may go to a model.
+// isWireName reports whether a name may be sent to a model.
 func isWireName(s string) bool {
 	for _, c := range []byte(s) {
 		if c != '_' && c != '-' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {

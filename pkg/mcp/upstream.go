@@ -19,7 +19,7 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// upstream is one server: its session, if there is one, and what is known of it.
+// upstream is one server with its sessions and its last known state.
 type upstream struct {
 	// Fixed after newUpstream.
 	key   v1.Key
@@ -28,42 +28,42 @@ type upstream struct {
 	log   *slog.Logger
 
 	stderr    proc.Tail
-	legacy    atomic.Bool  // the server does not survive server/discover
+	legacy    atomic.Bool  // the server crashes on server/discover
 	transport atomic.Value // string
 
-	linking sync.Mutex      // held by what makes the way to the server; guards the next two
-	base    *http.Transport // shared by all sessions of a server with a URL
-	output  outputMasker    // what is masked in what it says outside of requests
-	auth    oauthHandler    // keeps tokens from one session to the next
+	linking sync.Mutex      // held while the link is created; guards base and auth
+	base    *http.Transport // shared by all sessions with a server at a URL
+	output  outputMasker    // masks for output outside of requests
+	auth    oauthHandler    // keeps tokens across sessions
 
-	secrets atomic.Pointer[redact.Masker] // keys that came from the environment
+	secrets atomic.Pointer[redact.Masker] // keys from the environment
 
 	modernOnly atomic.Bool // the server refuses the handshake of older clients
 
-	running sync.WaitGroup  // every goroutine of the upstream
+	running sync.WaitGroup  // all goroutines of the upstream
 	life    context.Context // ends when the upstream is closed
 	end     context.CancelFunc
 
 	mu       sync.Mutex
-	closed   bool // no session is opened any more
-	ended    bool // and no goroutine is started
+	closed   bool // no new session may be opened
+	ended    bool // no new goroutine may be started
 	shared   slot
-	away     error // why it could not be reached the last time, in whichever session; nil when it could
+	away     error // why the server could not be reached the last time, in any session; nil if it could be reached
 	peers    map[ownerKey][]*slot
-	free     chan struct{}     // closed when one of them may have become free
-	sessions map[*session]bool // that have not ended, those out of use included
-	openings int               // that go on
+	free     chan struct{}     // closed when a slot may have become free
+	sessions map[*session]bool // all open sessions, including those out of use
+	openings int               // number of sessions that are being opened
 	starts   int
-	known    lists           // what the server last listed
-	dirty    bool            // the server said that its lists changed
-	refresh  bool            // a goroutine reads them anew
-	said     map[string]bool // the lists that it said it of, until they were read
+	known    lists           // the last lists of the server
+	dirty    bool            // the server reported that its lists changed
+	refresh  bool            // a goroutine is reading the lists again
+	said     map[string]bool // lists reported as changed since the last read
 
-	relays    map[*relaying]bool // to other processes
+	relays    map[*relaying]bool // relays to other processes
 	reopening bool
-	watched   map[string]int  // subscriptions to resources, by address
-	updated   map[string]bool // resources whose change is not told yet
-	updating  bool            // a goroutine tells them
+	watched   map[string]int  // number of subscriptions by resource address
+	updated   map[string]bool // resources with changes not yet reported
+	updating  bool            // a goroutine is reporting changes
 }
 
 func newUpstream(owner *Upstreams, spec *v1.MCPServer) *upstream {
@@ -84,15 +84,16 @@ func newUpstream(owner *Upstreams, spec *v1.MCPServer) *upstream {
 	return u
 }
 
-// failure is the error of a server that cannot be reached, in words for callers and for whoever runs it.
+// failure returns the error for a server that cannot be reached, with one text for callers and one for
+// operators.
 func (u *upstream) failure(callers, operators string) error {
 	return &v1.MCPError{Server: u.key.Name, Message: callers, Detail: operators}
 }
 
-// lostSession is the error of a session that ended.
+// lostSession returns the error for a session that ended.
 func (u *upstream) lostSession(s *session) error {
 	why := clip.Bytes(s.mask(s.reason().Error()), maxErrorText)
-	if s.remote { // what became of the other process is for callers
+	if s.remote { // callers may see what happened to the other process
 		return u.unavailable("%s", why)
 	}
 	return u.failure("the session was lost", why)
@@ -100,14 +101,13 @@ func (u *upstream) lostSession(s *session) error {
 
 const noSession = "no session"
 
-// unavailable is failure when callers may know why.
+// unavailable does the same as failure if callers may see the reason.
 func (u *upstream) unavailable(format string, args ...any) error {
 	return &v1.MCPError{Server: u.key.Name, Message: fmt.Sprintf(format, args...)}
 }
 
-// acquire returns the session of a slot, opening it when there is none. Who gets it
-// must release it. While the server is left alone after failures, it fails at once; a
-// short pause after a death it waits out.
+// acquire returns the session of a slot, and opens it if necessary. The caller must release it. During a
+// back-off after failures, acquire fails at once, except that it waits for a short pause after a crash.
 func (u *upstream) acquire(ctx context.Context, sl *slot) (*session, error) {
 	for {
 		u.mu.Lock()
@@ -147,10 +147,10 @@ func (u *upstream) acquire(ctx context.Context, sl *slot) (*session, error) {
 	}
 }
 
-// maxPause is the longest back-off that a call waits out.
+// maxPause is the longest back-off for which a call waits.
 const maxPause = time.Second
 
-// pause waits until a server that died may be started again.
+// pause waits until a crashed server may be started again.
 func (u *upstream) pause(ctx context.Context, wait time.Duration) error {
 	t := time.NewTimer(wait)
 	defer t.Stop()
@@ -178,7 +178,7 @@ func (u *upstream) backoffError(sl *slot, wait time.Duration) error {
 	return e
 }
 
-// release gives a session back.
+// release returns a session.
 func (u *upstream) release(s *session) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -188,8 +188,8 @@ func (u *upstream) release(s *session) {
 
 var errUnused = errors.New("the session is no longer used")
 
-// retire takes a session out of use: new calls get another, and it ends when the
-// last of its calls has ended. It is called under mu.
+// retire takes a session out of use: new calls get another session, and it ends after its last call. It is
+// called under mu.
 func (u *upstream) retire(s *session) {
 	if s.retired {
 		return
@@ -208,14 +208,14 @@ func (u *upstream) endUnused(s *session) {
 	}
 }
 
-// begin opens the session of a slot in a goroutine of its own: it is for everyone who
-// waits, so it does not end with the first of them. It is called under mu.
+// begin opens the session of a slot in its own goroutine, so that the session does not end with the first
+// of the callers that wait for it. It is called under mu.
 func (u *upstream) begin(ctx context.Context, sl *slot) {
 	o := &opening{done: make(chan struct{})}
 	sl.opening = o
 	u.openings++
-	// The session gets only the span of the first of them, because it is for others too, with their own clients, deadlines
-	// and policies.
+	// The context contains only the span of the first caller, because the session also serves others, with
+	// their own clients, deadlines and policies.
 	ctx = trace.ContextWithSpan(u.life, trace.SpanFromContext(ctx))
 	u.running.Go(func() {
 		defer close(o.done)
@@ -225,7 +225,7 @@ func (u *upstream) begin(ctx context.Context, sl *slot) {
 	})
 }
 
-// opened notes how the opening of a session went.
+// opened records the outcome of opening a session.
 func (u *upstream) opened(sl *slot, s *session, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -239,7 +239,7 @@ func (u *upstream) opened(sl *slot, s *session, err error) {
 		return
 	}
 	u.starts++
-	sl.lastErr, sl.retryAfter = nil, time.Time{} // the session before may have ended after this one was begun
+	sl.lastErr, sl.retryAfter = nil, time.Time{} // the previous session may have ended after this one was started
 	sl.current = s
 	u.sessions[s] = true
 	if sl == &u.shared && !u.known.read.IsZero() {
@@ -257,7 +257,8 @@ func (u *upstream) opened(sl *slot, s *session, err error) {
 	}
 }
 
-// reached notes whether a request in a session that lasts got to the server: over HTTP sessions do not end with it.
+// reached records whether a request in an open session reached the server. It is needed because sessions
+// over HTTP do not end when the server becomes unreachable.
 func (u *upstream) reached(s *session, got receipt, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -275,7 +276,7 @@ func (u *upstream) reached(s *session, got receipt, err error) {
 	}
 }
 
-// watch waits for the end of a session and cleans up after it.
+// watch waits for the end of a session and cleans up.
 func (u *upstream) watch(s *session) {
 	<-s.done
 	s.explainEnd(nil)
@@ -308,9 +309,9 @@ const (
 	lastWait  = 30 * time.Second
 )
 
-// failed sets when the next session may be opened: at once after the first death of
-// a session that worked, and then after a time that doubles. A violation of the
-// manifest is not the server's, and costs nothing to look at again; nor does another process.
+// failed sets when the next session may be opened: at once after the first crash of a working session, and
+// then after a time that doubles. A violation of the manifest, or an unreachable owner process, causes no
+// back-off.
 func (u *upstream) failed(sl *slot, err error, worked bool) {
 	sl.lastErr, sl.died = err, worked
 	var invalid *v1.ValidationError
@@ -326,7 +327,7 @@ func (u *upstream) failed(sl *slot, err error, worked bool) {
 	sl.retryAfter = u.owner.opts.Now().Add(min(firstWait<<min(sl.failures-1, 10), lastWait))
 }
 
-// close ends the sessions and waits for every goroutine.
+// close ends the sessions and waits for all goroutines.
 func (u *upstream) close() {
 	u.mu.Lock()
 	if !u.ended {
@@ -351,7 +352,7 @@ func (u *upstream) close() {
 	}
 }
 
-// leave ends the session once its calls have ended, without waiting.
+// leave ends the sessions after their calls, without waiting.
 func (u *upstream) leave() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -371,7 +372,7 @@ func (u *upstream) vacateAll() {
 	}
 }
 
-// endIdle ends an upstream that was left, once nothing of it runs any more.
+// endIdle ends an upstream that is out of use, once nothing of it is running.
 func (u *upstream) endIdle() bool {
 	u.mu.Lock()
 	idle := len(u.sessions) == 0 && u.openings == 0 && !u.refresh

@@ -23,23 +23,22 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// Upstreams are the sessions to MCP servers. All methods may be called by many
-// goroutines at once.
+// Upstreams holds the sessions to MCP servers. All methods are safe for concurrent use.
 type Upstreams struct {
 	opts  Options
 	host  proc.Host
 	asked atomic.Int64 // requests of servers
 
-	observer *observer // nil when nobody looks
+	observer *observer // nil without observability
 
 	mu     sync.RWMutex
 	set    map[v1.Key]*upstream
-	gone   []*upstream // replaced; they end with their last call
+	gone   []*upstream // replaced servers, which end after their last call
 	closed bool
 }
 
-// NewUpstreams returns the sessions to servers, none of which is started yet. Of two
-// servers with one key the first counts.
+// NewUpstreams returns the sessions to servers without starting any server. If two servers have the same
+// key, the first counts.
 func NewUpstreams(servers []*v1.MCPServer, o Options) *Upstreams {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
@@ -66,8 +65,8 @@ func NewUpstreams(servers []*v1.MCPServer, o Options) *Upstreams {
 	return u
 }
 
-// Replace makes servers the set. Sessions to servers whose manifest did not change
-// go on; the others end once the calls that use them have ended.
+// Replace replaces the set of servers. Sessions to servers with an unchanged manifest continue; the others
+// end after their calls.
 func (u *Upstreams) Replace(servers []*v1.MCPServer) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -95,12 +94,12 @@ func (u *Upstreams) Replace(servers []*v1.MCPServer) {
 	u.set = next
 }
 
-// serverKey lets a key do without its kind.
+// serverKey returns a complete key for a key that may lack its kind or namespace.
 func serverKey(k v1.Key) v1.Key {
 	return v1.Key{Kind: v1.KindMCPServer, Namespace: cmp.Or(k.Namespace, v1.DefaultNamespace), Name: k.Name}
 }
 
-// unchanged reports whether two manifests ask for the same session.
+// unchanged reports whether two manifests describe the same session.
 func unchanged(a, b *v1.MCPServer) bool {
 	return reflect.DeepEqual(a.Spec, b.Spec) && reflect.DeepEqual(a.Metadata, b.Metadata) &&
 		a.Source.File == b.Source.File && reflect.DeepEqual(a.Files, b.Files)
@@ -140,8 +139,7 @@ func (u *Upstreams) get(server v1.Key) (*upstream, error) {
 	return up, nil
 }
 
-// State returns what is known of a server without asking it; false when it is not in
-// the set.
+// State returns the known state of a server without querying it; false if the server is not in the set.
 func (u *Upstreams) State(server v1.Key) (ServerState, bool) {
 	up, err := u.get(server)
 	if err != nil {
@@ -150,10 +148,10 @@ func (u *Upstreams) State(server v1.Key) (ServerState, bool) {
 	return up.state(nil), true
 }
 
-// Discover asks the servers that keys name, or all when there are none, at once, and
-// returns their states in the order of the keys, or sorted. One that is down or slow
-// is not ready and holds up no other: it takes at most its connect_timeout_ms, and
-// its timeout_ms for all that it lists. A key that is not in the set gets a state that says so.
+// Discover queries the servers with the given keys, or all servers without keys, concurrently. It returns
+// their states in the order of the keys, or sorted. A server that is down or slow is not ready and does not
+// delay others: it takes at most its connect_timeout_ms, plus its timeout_ms for its lists. A key that is
+// not in the set gets a state that says so.
 func (u *Upstreams) Discover(ctx context.Context, keys ...v1.Key) []ServerState {
 	if len(keys) == 0 {
 		keys = u.Servers()
@@ -175,7 +173,7 @@ func (u *Upstreams) Discover(ctx context.Context, keys ...v1.Key) []ServerState 
 	return states
 }
 
-// state puts together what is known; err is what the last attempt to ask ended with.
+// state returns the known state; err is the result of the last query.
 func (u *upstream) state(err error) ServerState {
 	u.mu.Lock()
 	s := ServerState{Key: u.key, Starts: u.starts, LastSeen: u.known.read, Transport: u.transport.Load().(string),
@@ -188,7 +186,7 @@ func (u *upstream) state(err error) ServerState {
 	known, warnings := u.known.tools, u.known.warnings
 	current := u.shared.current
 	u.mu.Unlock()
-	if err == nil && current != nil && current.ended() { // calls know it before it was cleaned up after
+	if err == nil && current != nil && current.ended() { // calls notice the end of a session before watch has cleaned up
 		err = u.lostSession(current)
 	}
 
@@ -217,14 +215,13 @@ func (u *upstream) state(err error) ServerState {
 	return s
 }
 
-// Call calls a tool by its name on the server. With retry, a call that was lost on
-// its way may be sent again; without, only one that surely never reached the server.
+// Call calls a tool by its name on the server. With retry, a call that was lost may be sent again; without
+// retry, only a call that certainly did not reach the server.
 //
-// A tool that reports failure is a result with status "failed" and a
-// [v1.ExecutionError]; a server that cannot be reached, or is lost during the call,
-// is a [v1.MCPError] with code 0; a JSON-RPC error of the server is a [v1.MCPError]
-// with its code; an unset variable is a [v1.ValidationError]; a server that is not in
-// the set is a [v1.NotFoundError]; the end of ctx is its error, and the server is told.
+// A tool that reports failure is a result with status "failed" and a [v1.ExecutionError]. A server that
+// cannot be reached, or is lost during the call, is a [v1.MCPError] with code 0. A JSON-RPC error of the
+// server is a [v1.MCPError] with its code. An unset variable is a [v1.ValidationError]. A server outside
+// the set is a [v1.NotFoundError]. If ctx ends, Call returns its error and notifies the server.
 func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args json.RawMessage, retry bool) (v1.Result, error) {
 	up, err := u.get(server)
 	if err != nil {
@@ -254,7 +251,7 @@ func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args j
 		return v1.Result{Attempts: attempts}, up.unavailable("the answer to tools/call is not a result: %s", excerpt(answer.Body))
 	}
 	res.Attempts = attempts
-	_ = up.secrets.Load().Result(&res, nil) // the registry masks by the rules, after it validated the result
+	_ = up.secrets.Load().Result(&res, nil) // the registry applies the rules after it has validated the result
 	if failed {
 		res.Status = v1.StatusFailed
 		text := strings.Join(texts(res.Parts), "\n")
@@ -267,7 +264,7 @@ func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args j
 	return res, nil
 }
 
-// ReadResource reads a resource: one part of type "resource" for each of its contents.
+// ReadResource reads a resource. It returns one part of type "resource" for each of its contents.
 func (u *Upstreams) ReadResource(ctx context.Context, server v1.Key, uri string) ([]v1.Part, error) {
 	up, err := u.get(server)
 	if err != nil {
@@ -290,7 +287,7 @@ func (u *Upstreams) ReadResource(ctx context.Context, server v1.Key, uri string)
 	return ps, nil
 }
 
-// GetPrompt fills in a prompt.
+// GetPrompt returns a prompt with its arguments filled in.
 func (u *Upstreams) GetPrompt(ctx context.Context, server v1.Key, name string, args map[string]string) (PromptResult, error) {
 	up, err := u.get(server)
 	if err != nil {
@@ -322,7 +319,7 @@ func (u *Upstreams) GetPrompt(ctx context.Context, server v1.Key, name string, a
 	return res, nil
 }
 
-// Complete asks for the values that an argument may take.
+// Complete returns the values that an argument may have.
 func (u *Upstreams) Complete(ctx context.Context, server v1.Key, r CompletionRequest) (Completion, error) {
 	up, err := u.get(server)
 	if err != nil {
@@ -352,8 +349,8 @@ func (u *Upstreams) Complete(ctx context.Context, server v1.Key, r CompletionReq
 	return res.Completion, nil
 }
 
-// Close ends every session and every child process, and waits for them. A child that
-// does not end takes two times StopTimeout. Close may be called more than once.
+// Close ends all sessions and child processes, and waits for them. An unresponsive child takes twice
+// StopTimeout. Close may be called more than once.
 func (u *Upstreams) Close() error {
 	u.mu.Lock()
 	u.closed = true

@@ -10,13 +10,12 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// maxWatched bounds the subscriptions that one server has from us.
+// maxWatched limits our subscriptions at one server.
 const maxWatched = 10_000
 
-// Subscribe asks a server to say when a resource changes, which Options.OnUpdate is
-// told. The server is asked once, however often Subscribe is called, and again by each
-// new session; [Upstreams.Unsubscribe] must be called as often. The error is that of
-// [Upstreams.ReadResource].
+// Subscribe subscribes to the changes of a resource, which the server reports to Options.OnUpdate. The
+// server gets one subscription, however often Subscribe is called, and again in each new session.
+// [Upstreams.Unsubscribe] must be called equally often. The error is that of [Upstreams.ReadResource].
 func (u *Upstreams) Subscribe(ctx context.Context, server v1.Key, uri string) error {
 	up, err := u.get(server)
 	if err != nil {
@@ -40,7 +39,7 @@ func (u *Upstreams) Subscribe(ctx context.Context, server v1.Key, uri string) er
 	return nil
 }
 
-// Unsubscribe takes back one [Upstreams.Subscribe]. The server is told with the last.
+// Unsubscribe undoes one [Upstreams.Subscribe]. The server is notified after the last one.
 func (u *Upstreams) Unsubscribe(ctx context.Context, server v1.Key, uri string) error {
 	up, err := u.get(server)
 	if err != nil {
@@ -62,10 +61,10 @@ func (u *Upstreams) Unsubscribe(ctx context.Context, server v1.Key, uri string) 
 	return err
 }
 
-// withoutPeer makes a request of the session that all share.
+// withoutPeer returns a context for a request in the shared session.
 func withoutPeer(ctx context.Context) context.Context { return WithPeer(ctx, nil) }
 
-// unwatch takes one subscription back; true when it was the last.
+// unwatch removes one subscription; true if it was the last.
 func (u *upstream) unwatch(uri string) (last bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -78,7 +77,7 @@ func (u *upstream) unwatch(uri string) (last bool) {
 	return last
 }
 
-// subscribe asks the server, over the session that all share.
+// subscribe subscribes at the server, over the shared session.
 func (u *upstream) subscribe(ctx context.Context, uri string) error {
 	s, err := u.acquire(ctx, &u.shared)
 	if err != nil {
@@ -88,15 +87,15 @@ func (u *upstream) subscribe(ctx context.Context, uri string) error {
 	if can := s.hello.can().Resources; can == nil || !can.Subscribe {
 		return &v1.MCPError{Server: u.key.Name, Code: -32601, Message: "the server does not support subscriptions to resources"}
 	}
-	if s.modern() { // a stream of its own
+	if s.modern() { // needs a stream of its own
 		return s.listenTo(ctx, uri)
 	}
 	_, _, err = u.do(withoutPeer(ctx), request{method: "resources/subscribe", params: []param{{"uri", uri}}, limit: u.timeout(), retry: true})
 	return err
 }
 
-// watchAgain subscribes in a new session to what the one before was subscribed to. What
-// changed in between is not known, so all of it counts as changed.
+// watchAgain renews the subscriptions in a new session. Changes in between are unknown, so all subscribed
+// resources count as changed.
 func (u *upstream) watchAgain(s *session) {
 	u.mu.Lock()
 	uris := slices.Sorted(maps.Keys(u.watched))
@@ -113,8 +112,8 @@ func (u *upstream) watchAgain(s *session) {
 	}
 }
 
-// resourceUpdated tells of a change, in a goroutine of its own: who is told may be slow,
-// and must not hold up the server's other messages. Changes that come meanwhile are one.
+// resourceUpdated reports a change in its own goroutine, because a slow receiver must not delay the
+// server's other messages. It combines changes that arrive before the report.
 func (u *upstream) resourceUpdated(uri string) {
 	tell := u.owner.opts.OnUpdate
 	u.mu.Lock()

@@ -1,14 +1,14 @@
-// Package mcptest is a mock MCP server for tests, in the process of the test.
+// Package mcptest is a mock MCP server for tests. It runs in the test's process.
 //
 //	s := mcptest.NewServer("weather")
 //	defer s.Close()
 //	s.AddTool(mcptest.Tool{Name: "get", Description: "the weather"}, mcptest.Text("sunny"))
 //
-// A client reaches it in memory, with [Server.Dial] as the Dial of mcp.Options, or
-// over HTTP at the address of its [Server.Manifest].
+// A client connects to it in memory, with [Server.Dial] as the Dial of mcp.Options, or over HTTP at the
+// address in its [Server.Manifest].
 //
-// The server speaks every version of MCP that toolctl does: in memory 2026-07-28, and
-// over HTTP, where it keeps sessions, 2025-11-25.
+// The server speaks every version of MCP that toolctl supports: in memory 2026-07-28, and over HTTP, where
+// it keeps sessions, 2025-11-25.
 package mcptest
 
 import (
@@ -30,7 +30,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Tool is what the server lists of a tool.
+// Tool is the definition of a tool.
 type Tool struct {
 	// Name is the tool's name on the server. Required.
 	Name string
@@ -44,31 +44,30 @@ type Tool struct {
 	Hints *v1.Hints
 }
 
-// Response is what a tool answers. Exactly one of Handler and the rest is used:
-// Handler, when it is set.
+// Response is the response of a tool. If Handler is set, the server ignores the other fields.
 type Response struct {
 	// Text is the text of the result.
 	Text string
 	// Structured is the structured content of the result, as JSON.
 	Structured string
-	// IsError says that the tool reports failure.
+	// IsError means that the tool reports failure.
 	IsError bool
-	// Code makes the answer a JSON-RPC error with Text as its message, when it is not 0.
+	// Code, if it is not 0, makes the response a JSON-RPC error with Text as its message.
 	Code int64
-	// Handler makes the answer from the arguments of the call.
+	// Handler returns the response for the arguments of a call.
 	Handler func(ctx context.Context, args json.RawMessage) Response
 }
 
-// Text is a result with one text.
+// Text returns a result with one text.
 func Text(s string) Response { return Response{Text: s} }
 
-// JSON is a result with structured content, and the same as text.
+// JSON returns a result with structured content, and with the same JSON as text.
 func JSON(s string) Response { return Response{Text: s, Structured: s} }
 
-// Failure is the result of a tool that reports failure.
+// Failure returns the result of a tool that reports failure.
 func Failure(text string) Response { return Response{Text: text, IsError: true} }
 
-// Server is a mock MCP server. All methods may be called by many goroutines at once.
+// Server is a mock MCP server. All methods are safe for concurrent use.
 type Server struct {
 	name string
 	sdk  *sdk.Server
@@ -89,8 +88,8 @@ type tool struct {
 	calls    []json.RawMessage
 }
 
-// NewServer starts a server that offers nothing yet. Its name is what it says of
-// itself, and the name of its Manifest. Close it.
+// NewServer starts a server without tools. The server reports the given name, and its Manifest has that
+// name. Close it after use.
 func NewServer(name string) *Server {
 	s := &Server{name: name, tools: map[string]*tool{}, dropped: make(chan struct{}),
 		sdk: sdk.NewServer(&sdk.Implementation{Name: name, Version: "0.0.0"}, &sdk.ServerOptions{
@@ -100,18 +99,18 @@ func NewServer(name string) *Server {
 	return s
 }
 
-// URL is the server's address for streamable HTTP.
+// URL returns the server's address for streamable HTTP.
 func (s *Server) URL() string { return s.http.URL }
 
-// Manifest is an MCPServer that leads to the server's URL.
+// Manifest returns an MCPServer manifest with the server's URL.
 func (s *Server) Manifest() *v1.MCPServer {
 	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
 	m.Metadata.Name, m.Spec.URL = s.name, s.URL()
 	return m
 }
 
-// Dial connects to the server in memory. It is the Dial of mcp.Options, and leaves
-// servers of other names to their manifests.
+// Dial connects to the server in memory. It is the Dial of mcp.Options, and returns nil for servers with
+// other names, which are then reached through their manifests.
 func (s *Server) Dial(_ context.Context, server v1.Key) (io.ReadWriteCloser, error) {
 	if server.Name != s.name {
 		return nil, nil
@@ -124,15 +123,15 @@ func (s *Server) Dial(_ context.Context, server v1.Key) (io.ReadWriteCloser, err
 	theirs, ours := net.Pipe()
 	s.pipes = append(s.pipes, ours)
 	s.serving.Go(func() {
-		// It ends when either end of the pipe is closed.
+		// Run returns when either end of the pipe is closed.
 		_ = s.sdk.Run(context.Background(), &sdk.IOTransport{Reader: ours, Writer: ours})
 		ours.Close()
 	})
 	return theirs, nil
 }
 
-// AddTool adds a tool, or replaces one of that name, and tells clients of it. It
-// panics on a tool without a name or with a schema that is not an object's.
+// AddTool adds or replaces a tool and notifies clients. It panics if the tool has no name or if the root
+// type of its schema is not object.
 func (s *Server) AddTool(t Tool, r Response) {
 	def := &sdk.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: json.RawMessage(t.InputSchema)}
 	if t.Name == "" {
@@ -154,21 +153,21 @@ func (s *Server) AddTool(t Tool, r Response) {
 	s.sdk.AddTool(def, s.call)
 }
 
-// RemoveTool removes a tool and tells clients of it.
+// RemoveTool removes a tool and notifies clients.
 func (s *Server) RemoveTool(name string) { s.sdk.RemoveTools(name) }
 
-// SetResponse changes what a tool answers from now on.
+// SetResponse sets the response of a tool for all later calls.
 func (s *Server) SetResponse(name string, r Response) {
 	s.change(name, func(t *tool) { t.response = r })
 }
 
-// Fail makes a tool report failure from now on.
+// Fail makes a tool report failure for all later calls.
 func (s *Server) Fail(name, text string) { s.SetResponse(name, Failure(text)) }
 
-// Delay makes a tool wait before it answers; 0 ends that.
+// Delay makes a tool wait before it responds. 0 ends the delay.
 func (s *Server) Delay(name string, d time.Duration) { s.change(name, func(t *tool) { t.delay = d }) }
 
-// Calls returns the arguments of the calls of a tool so far.
+// Calls returns the arguments of all calls of a tool so far.
 func (s *Server) Calls(name string) (calls []json.RawMessage) {
 	s.change(name, func(t *tool) { calls = slices.Clone(t.calls) })
 	return calls
@@ -184,8 +183,8 @@ func (s *Server) change(name string, f func(*tool)) {
 	f(t)
 }
 
-// DropConnection cuts every connection as a server does that dies. Calls that are
-// under way are lost; clients may connect again.
+// DropConnection cuts every connection, like a server that crashes. Running calls are lost; clients may
+// connect again.
 func (s *Server) DropConnection() {
 	s.mu.Lock()
 	pipes := s.pipes
@@ -198,11 +197,11 @@ func (s *Server) DropConnection() {
 	}
 	s.http.CloseClientConnections()
 	for session := range s.sdk.Sessions() {
-		s.serving.Go(func() { session.Close() }) // which waits for the calls, this one perhaps
+		s.serving.Go(func() { session.Close() }) // Close waits for the calls, which may include this one
 	}
 }
 
-// Close cuts every connection and ends the server.
+// Close cuts every connection and stops the server.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true

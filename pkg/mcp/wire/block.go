@@ -8,8 +8,8 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// Block is a content block (MCP specification, ContentBlock). A pointer is set for a member that its type requires, which
-// is written even if it is empty.
+// Block is a content block (MCP specification, ContentBlock). A pointer is set if the type of the block
+// requires the member, which is then written even if it is empty.
 type Block struct {
 	Type        string          `json:"type"`
 	Text        *string         `json:"text,omitempty"`
@@ -96,7 +96,7 @@ func (c *Contents) Part() *v1.ResourceContents {
 	return &v1.ResourceContents{URI: c.URI, MIMEType: c.MIMEType, Text: value(c.Text), Blob: c.Blob, Meta: c.Meta}
 }
 
-// Len returns about how many bytes the block has, before JSON escapes.
+// Len returns the approximate number of bytes of the block, before JSON escapes.
 func (b *Block) Len() int64 {
 	n := len(value(b.Text)) + len(value(b.Data)) + len(value(b.URI)) + len(value(b.Name)) + len(b.Title) + len(b.Description) + len(b.Icons) + len(b.Annotations) + len(b.Meta)
 	if b.Resource != nil {
@@ -105,7 +105,7 @@ func (b *Block) Len() int64 {
 	return int64(n)
 }
 
-// Len returns about how many bytes the contents have, before JSON escapes.
+// Len returns the approximate number of bytes of the contents, before JSON escapes.
 func (c *Contents) Len() int64 {
 	return int64(len(c.URI) + len(c.Blob) + len(value(c.Text)) + len(c.Meta))
 }
@@ -117,7 +117,7 @@ func value(s *string) string {
 	return *s
 }
 
-// valid leaves out what is not JSON, which would spoil the whole result.
+// valid drops a value that is not JSON, because it would make the whole result invalid.
 func valid(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || !jsontext.Valid(raw) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Calls are our requests that wait for an answer from the other side.
+// Calls holds our requests that wait for a response from the other side.
 type Calls struct {
 	Prefix string // of their IDs
 
@@ -29,8 +29,9 @@ func (c *Calls) NewID() string {
 	return c.Prefix + strconv.Itoa(c.made)
 }
 
-// Do sends a request with send and waits for its answer. If ctx ends first, Do passes the notification that cancels the
-// request to cancel, unless that is nil, and returns the cause. The error is [ErrClosed] after Close.
+// Do sends a request with send and waits for its response. If ctx ends first, Do passes the cancellation
+// notification of the request to cancel, unless that is nil, and returns the cause. After Close the error
+// is [ErrClosed].
 func (c *Calls) Do(ctx context.Context, id string, send func() error, cancel func([]byte)) (Message, error) {
 	answer := make(chan Message, 1)
 	c.mu.Lock()
@@ -65,7 +66,7 @@ func (c *Calls) Do(ctx context.Context, id string, send func() error, cancel fun
 	}
 }
 
-// Deliver passes an answer to the request that waits for it. It returns false if there is none.
+// Deliver passes a response to the request that waits for it. It returns false without such a request.
 func (c *Calls) Deliver(m Message) bool {
 	if len(m.ID) < 2 || m.ID[0] != '"' {
 		return false
@@ -82,7 +83,7 @@ func (c *Calls) Deliver(m Message) bool {
 	return true
 }
 
-// Close ends all requests that wait, and every later one.
+// Close ends all waiting requests and every later request.
 func (c *Calls) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +94,7 @@ func (c *Calls) Close() {
 	}
 }
 
-// Running are the requests of the other side that are being answered.
+// Running holds the requests of the other side that are being answered.
 type Running struct {
 	mu  sync.Mutex
 	all map[string]context.CancelCauseFunc // by ID

@@ -56,7 +56,7 @@ var Levels = []string{"debug", "info", "notice", "warning", "error", "critical",
 // a hash of the ID.
 func SessionName(id string) string { return "mcp-" + Hash(id) }
 
-// Hash names a secret, or several texts together.
+// Hash returns a name for a secret, or for several texts together.
 func Hash(parts ...string) string {
 	text := make([]byte, 0, 128) // enough for most, on the stack
 	for _, p := range parts {

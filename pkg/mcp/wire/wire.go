@@ -1,6 +1,7 @@
-// Package wire reads and writes what both sides of MCP exchange: JSON-RPC messages and the content blocks in
-// them. A message is parsed in one pass, which holds it to the grammar of JSON and notes where its members
-// begin and end, so that nobody reads it again. [Calls] and [Running] keep the open requests of a connection.
+// Package wire reads and writes the messages that both sides of MCP exchange: JSON-RPC messages and their
+// content blocks. A message is parsed in one pass, which checks the JSON grammar and records where the
+// members begin and end, so that no second pass is needed. [Calls] and [Running] hold the open requests of
+// a connection.
 package wire
 
 import (
@@ -17,8 +18,8 @@ type Message struct {
 	Method string          // "" for a response
 	Params Object          // of a request or a notification
 	Result Object          // of a response without an error
-	Error  json.RawMessage // of any other response
-	Body   json.RawMessage // the whole of params or result
+	Error  json.RawMessage // of a response with an error
+	Body   json.RawMessage // all of params or result
 	Meta   Object          // _meta in params or result
 }
 
@@ -50,7 +51,7 @@ func (o Object) Text(name string) (string, bool) {
 	return jsontext.Unquote(raw), true
 }
 
-// ParseObject reads an object. It returns false for any other text.
+// ParseObject parses an object. It returns false for any other text.
 func ParseObject(text []byte) (o Object, ok bool) {
 	p := parser{text: text}
 	i := jsontext.SkipSpace(text, 0)
@@ -58,7 +59,7 @@ func ParseObject(text []byte) (o Object, ok bool) {
 	return o, o != nil && end >= 0 && jsontext.SkipSpace(text, end) == len(text)
 }
 
-// JSON returns the object as a text.
+// JSON returns the object as JSON text.
 func (o Object) JSON() json.RawMessage {
 	text := []byte{'{'}
 	for i, m := range o {
@@ -183,10 +184,10 @@ func ParseBatch(text []byte) ([]Message, error) {
 
 type parser struct {
 	text  []byte
-	twice bool // a member that has a meaning here occurred twice
+	twice bool // a member with a meaning in JSON-RPC occurred twice
 }
 
-// members parses an object like value, and collects its members and those of its _meta.
+// members parses an object like value, and collects its members and the members of its _meta.
 func (p *parser) members(i, depth int, into, meta *Object) int {
 	if i >= len(p.text) || p.text[i] != '{' {
 		return p.value(i, depth)
@@ -209,7 +210,8 @@ func (p *parser) members(i, depth int, into, meta *Object) int {
 	return end
 }
 
-// object parses an object. member gets the place where a value begins, and returns where it ends.
+// object parses an object. member gets the position at which a value begins, and returns the position at
+// which it ends.
 func (p *parser) object(i, depth int, member func(name []byte, at int) int) int {
 	text := p.text
 	if depth > 10_000 {
@@ -250,8 +252,9 @@ func (p *parser) object(i, depth int, member func(name []byte, at int) int) int 
 
 func (p *parser) value(i, depth int) int { return jsontext.ValidValue(p.text, i, depth) }
 
-// names are the names of members and methods that most messages have. Their texts are shared, so that they cost
-// no allocation. A member with one of these names must not occur twice, because two readers could take different ones.
+// names are the names of members and methods in most messages. Their strings are shared, so that they need
+// no allocation. A member with one of these names must not occur twice, because two readers could choose
+// different values.
 var names = map[string]string{}
 
 func init() {

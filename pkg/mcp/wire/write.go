@@ -45,7 +45,7 @@ func Request(id, method string, params any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Cancelled returns the notification that nobody waits for the answer to a request any more.
+// Cancelled returns the notification that cancels a request.
 func Cancelled(id string, reason error) []byte {
 	text, _ := Request("", MethodCancelled, struct { // strings have a JSON form
 		ID     string `json:"requestId"`
@@ -74,7 +74,7 @@ func Answer(b *bytes.Buffer, id json.RawMessage, result any, failed *Error) erro
 	return nil
 }
 
-// Write appends a value as JSON on one line. JSON that is raw keeps its digits and the order of its keys.
+// Write appends a value as JSON on one line. Raw JSON keeps its digits and the order of its keys.
 func Write(b *bytes.Buffer, v any) error {
 	switch v := v.(type) {
 	case json.RawMessage:

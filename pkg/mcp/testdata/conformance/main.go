@@ -1,8 +1,7 @@
-// Command conformance is the client that @modelcontextprotocol/conformance starts:
-// its last argument is the address of a server, MCP_CONFORMANCE_SCENARIO names what
-// is tested and MCP_CONFORMANCE_CONTEXT holds what the scenario tells the client. It
-// does what toolctl does with a server: discover everything, call the tools, read a
-// resource, fill in a prompt.
+// Command conformance is the client that @modelcontextprotocol/conformance starts. Its last argument is the
+// address of a server, MCP_CONFORMANCE_SCENARIO is the name of the test, and MCP_CONFORMANCE_CONTEXT holds
+// the scenario's data for the client. It uses a server as toolctl does: it discovers everything, calls the
+// tools, reads a resource, and fills in a prompt.
 package main
 
 import (
@@ -34,7 +33,7 @@ func main() {
 	}
 }
 
-// hints is what a scenario tells the client.
+// hints holds the scenario's data for the client.
 type hints struct {
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"`
@@ -79,8 +78,8 @@ func run(ctx context.Context) (err error) {
 	return errors.Join(callTools(ctx, up, state, h), readFirst(ctx, up, state))
 }
 
-// authOf chooses how to authenticate: a client secret alone for the scenarios of the
-// client credentials grant, else a person who signs in.
+// authOf chooses how to authenticate: with a client secret alone in the scenarios for the client
+// credentials grant, and otherwise with the sign-in of a person.
 func authOf(scenario string, h hints, issuer string) *v1.Auth {
 	switch {
 	case !strings.HasPrefix(scenario, "auth/"):
@@ -98,9 +97,9 @@ func authOf(scenario string, h hints, issuer string) *v1.Auth {
 	return &v1.Auth{OAuth2AuthorizationCode: code}
 }
 
-// issuerOf is what a person would write into the manifest: the suite hands out credentials
-// without the authorization server that issued them, so the one that its server names is
-// taken. It is empty when the server names none.
+// issuerOf returns the issuer that a person would write into the manifest. The suite provides credentials
+// without their issuer, so issuerOf uses the authorization server that the MCP server names. It is empty if
+// the server names no authorization server.
 func issuerOf(ctx context.Context, server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -139,8 +138,8 @@ func (h hints) env(name string) (string, bool) {
 	return "", false
 }
 
-// browse does what a person's browser does: it follows the redirects of the
-// authorization server, the last of which leads to the client.
+// browse acts as a person's browser: it follows the redirects of the authorization server, the last of
+// which leads to the client.
 func browse(ctx context.Context, address string) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -158,8 +157,8 @@ func browse(ctx context.Context, address string) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20))
 }
 
-// callTools makes the calls that the scenario asks for, else one call of each tool.
-// That a tool answers with a failure is the scenario's to judge.
+// callTools makes the calls that the scenario requests, or else one call of each tool. The scenario judges
+// tools that report failure.
 func callTools(ctx context.Context, up *mcp.Upstreams, state mcp.ServerState, h hints) error {
 	if len(h.ToolCalls) > 0 {
 		for _, c := range h.ToolCalls {
@@ -197,7 +196,7 @@ func report(tool string, err error) {
 	}
 }
 
-// arguments makes arguments that fit a tool's schema: a value for each property.
+// arguments returns arguments that match a tool's schema, with a value for each property.
 func arguments(t mcp.DiscoveredTool, state mcp.ServerState) (json.RawMessage, error) {
 	var schema struct {
 		Properties map[string]struct {
@@ -218,7 +217,7 @@ func arguments(t mcp.DiscoveredTool, state mcp.ServerState) (json.RawMessage, er
 			args[name] = "us-west1"
 		}
 	}
-	if t.Remote == "json_schema_echo" { // gives back the schema of another tool, to show what is left of it
+	if t.Remote == "json_schema_echo" { // returns the schema of another tool, to show what remains of it
 		for _, other := range state.Tools {
 			if other.Remote == "json_schema_2020_12_tool" {
 				args = map[string]any{"schema": other.InputSchema}
