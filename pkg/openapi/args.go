@@ -19,15 +19,15 @@ import (
 
 // An argument is one property of a tool's input schema.
 type argument struct {
-	name     string // of the argument
-	source   string // name of the parameter or of the body's property
+	name     string // name of the argument
+	source   string // name of the parameter or body property
 	in       string // path, query, header or body
-	order    int    // among the parameters of the document, which the properties of the body follow
+	order    int    // position among the parameters; body properties come after them
 	required bool
 	schema   any
-	fallback string // of an optional header: its default as a string of a Go template
-	list     bool   // of a path or header: its items are joined by commas
-	style    string // of a query: a value of query_styles
+	fallback string // default of an optional header, as a Go template string
+	list     bool   // path or header parameter: items are joined by commas
+	style    string // query parameter: a value of query_styles
 }
 
 // template renders the argument in the URL or in a header.
@@ -41,10 +41,9 @@ func (a *argument) template() string {
 	return "{{." + a.name + "}}"
 }
 
-// arguments gives every parameter and body property a unique name. A query
-// parameter keeps its name, because the request uses it; so does a property of
-// the body unless a query parameter has it; names in the path and in headers
-// are used in templates only, so they may change.
+// arguments gives every parameter and body property a unique name. A query parameter keeps its name, because the
+// request uses it. A body property keeps its name unless a query parameter has the same one. Names of path and
+// header parameters may change, because only templates use them.
 type arguments struct {
 	list  []*argument
 	taken map[string]*argument
@@ -69,7 +68,7 @@ func (a *arguments) add(arg *argument) {
 	a.list = append(a.list, arg)
 }
 
-// from returns the arguments that come from one place, in the order of the document.
+// from returns the arguments of one location, in document order.
 func (a *arguments) from(in string) []*argument {
 	var out []*argument
 	for _, arg := range a.list {
@@ -90,11 +89,11 @@ func (a *arguments) by(in, source string) *argument {
 	return nil
 }
 
-// wireName is what model providers accept as the name of a property.
+// wireName matches the property names that model providers accept.
 var wireName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`) })
 
-// parameters returns the parameters of an operation, those of its path included;
-// the operation's win (OpenAPI 3.1.1, section 4.8.9).
+// mergeParameters joins the parameters of a path and of an operation; those of the operation win (OpenAPI 3.1.1,
+// section 4.8.9).
 func mergeParameters(path, own openapi3.Parameters) []*openapi3.Parameter {
 	var out []*openapi3.Parameter
 	at := map[[2]string]int{}
@@ -116,7 +115,7 @@ func mergeParameters(path, own openapi3.Parameters) []*openapi3.Parameter {
 	return out
 }
 
-// parameter adds one parameter to the tool; order is its place in the list of the document.
+// parameter adds one parameter to the tool. order is its position in the document's list.
 func (b *builder) parameter(p *openapi3.Parameter, order int) {
 	what := p.In + " parameter " + quote(p.Name)
 	switch p.In {
@@ -131,7 +130,7 @@ func (b *builder) parameter(p *openapi3.Parameter, order int) {
 		}
 	case "header":
 		if slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.Name)) {
-			return // OpenAPI 3.1.1, section 4.8.12.1: such a parameter is ignored
+			return // such a parameter is ignored (OpenAPI 3.1.1, section 4.8.12.1)
 		}
 		if !isToken(p.Name) {
 			b.note(what + " is not the name of a header that can be set: left out")
@@ -169,8 +168,8 @@ func (b *builder) parameter(p *openapi3.Parameter, order int) {
 	b.args.add(arg)
 }
 
-// headerDefault returns the default of a header parameter as a string of a Go
-// template, or "" if it has none that a template can contain.
+// headerDefault returns the default of a header parameter as a Go template string, or "" if there is no default or
+// a template cannot contain it.
 func (b *builder) headerDefault(p *openapi3.Parameter) string {
 	place, ok := b.doc.outline.schemaOf(p.Schema)
 	if !ok {
@@ -185,7 +184,7 @@ func (b *builder) headerDefault(p *openapi3.Parameter) string {
 	if flag, ok := m["default"].(bool); ok {
 		value = strconv.FormatBool(flag)
 	}
-	// Nothing of a document may look like an action or a variable.
+	// Text from the document must not look like a template action or a variable.
 	odd := func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune("${}`\"\\", r) }
 	if value == "" || strings.ContainsFunc(value, odd) {
 		return ""
@@ -193,8 +192,8 @@ func (b *builder) headerDefault(p *openapi3.Parameter) string {
 	return strconv.Quote(value)
 }
 
-// contentParameter is the schema of a parameter whose value is a document in a
-// media type: text that holds it.
+// contentParameter returns the schema of a parameter whose value is a document in a media type: a text that
+// contains the document.
 func (b *builder) contentParameter(content openapi3.Content) any {
 	name, media := jsonMedia(content)
 	if media == nil {
@@ -208,8 +207,8 @@ func (b *builder) contentParameter(content openapi3.Content) any {
 	return s
 }
 
-// style says how the request writes a list or an object (OpenAPI 3.1.1, section 4.8.12.4), and notes what it cannot
-// write as the document wants it.
+// style selects how the request encodes an array or an object (OpenAPI 3.1.1, section 4.8.12.4), and adds a note if
+// it cannot follow the document's style.
 func (b *builder) style(p *openapi3.Parameter, what string, arg *argument, at place) {
 	list, object := b.mayBe(at, "array"), b.mayBe(at, "object")
 	explode := p.Explode == nil && (p.Style == "" || p.Style == "form") || p.Explode != nil && *p.Explode
@@ -217,7 +216,7 @@ func (b *builder) style(p *openapi3.Parameter, what string, arg *argument, at pl
 	switch {
 	case !list && !object:
 	case p.In != "query":
-		// A list alone is joined: of what may be something else a template does not know what it is.
+		// Only values that are always arrays are joined, because a template cannot determine the type of a value.
 		arg.list = list && !object && !b.mayBe(at, "string") && p.Style != "label" && p.Style != "matrix"
 		written = arg.list
 	case p.Style == "deepObject":
@@ -233,7 +232,7 @@ func (b *builder) style(p *openapi3.Parameter, what string, arg *argument, at pl
 		arg.style = v1.StyleSpace
 	case p.Style == "pipeDelimited" && !explode:
 		arg.style = v1.StylePipe
-	default: // with explode a list is a parameter an item in each style
+	default: // with explode, each style sends one parameter per item
 		written = !object
 	}
 	if !written {
@@ -241,7 +240,7 @@ func (b *builder) style(p *openapi3.Parameter, what string, arg *argument, at pl
 	}
 }
 
-// mayBe reports whether a schema names a type, at its root or in one of its choices.
+// mayBe reports whether a schema names a type at its root or in one of its choices.
 func (b *builder) mayBe(p place, typ string) bool { return b.hasType(p, typ, 0) }
 
 func (b *builder) hasType(p place, typ string, depth int) bool {
@@ -265,7 +264,7 @@ func (b *builder) hasType(p place, typ string, depth int) bool {
 	return false
 }
 
-// maxChoices is how deep in a schema the type of a parameter is looked for.
+// maxChoices is the depth of nested choices in which a parameter's type is searched.
 const maxChoices = 3
 
 // annotate adds a parameter's own description and example to its schema.
@@ -292,8 +291,7 @@ func annotate(s any, p *openapi3.Parameter, raw any) any {
 	return m
 }
 
-// inputSchema joins all arguments in one schema (MCP specification, server/tools:
-// the root type is object).
+// inputSchema joins all arguments into one schema (MCP specification, server/tools: the root type is object).
 func (b *builder) inputSchema() map[string]any {
 	var props schema.Properties
 	var required []any

@@ -18,8 +18,8 @@ import (
 	jsonschema "toolctl.dev/toolctl/pkg/schema"
 )
 
-// jsonMedia returns the media type of JSON content: application/json when it is
-// there, else one that ends in +json (RFC 6839), else one that allows anything.
+// jsonMedia returns the media type of JSON content: application/json if present, else a type that ends in +json
+// (RFC 6839), else a wildcard type.
 func jsonMedia(content openapi3.Content) (string, *openapi3.MediaType) {
 	best, rank := "", 0
 	for _, name := range slices.Sorted(maps.Keys(content)) {
@@ -48,7 +48,7 @@ func jsonMedia(content openapi3.Content) (string, *openapi3.MediaType) {
 	return best, content[best]
 }
 
-// mediaHeader is the media type as a header says it; "" for those that name none.
+// mediaHeader returns the media type as a header value, or "" for a wildcard.
 func mediaHeader(name string) string {
 	notPlain := func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune("*${}", r) }
 	if strings.ContainsFunc(name, notPlain) {
@@ -57,7 +57,7 @@ func mediaHeader(name string) string {
 	return name
 }
 
-// body adds the request body to the tool. skip says why no tool can be made.
+// body adds the request body to the tool. skip is the reason why no tool can be made.
 func (b *builder) body(ref *openapi3.RequestBodyRef) (skip string) {
 	if ref == nil || ref.Value == nil || len(ref.Value.Content) == 0 {
 		return ""
@@ -73,7 +73,7 @@ func (b *builder) body(ref *openapi3.RequestBodyRef) (skip string) {
 	place, ok := b.doc.outline.schemaOf(media.Schema)
 	if ok && b.isEmpty(place) {
 		if body.Required && b.method != "GET" && b.method != "HEAD" {
-			b.mapping = "@" // {}, which a tool without a body does not send
+			b.mapping = "@" // sends {}, which a tool without a body mapping would not send
 		}
 		return ""
 	}
@@ -88,12 +88,12 @@ func (b *builder) body(ref *openapi3.RequestBodyRef) (skip string) {
 		b.headers["Content-Type"] = h
 	}
 	if !ok {
-		place.node = true // JSON of any kind
+		place.node = true // any JSON value
 	}
 	if parts, ok := b.flatten(place); ok {
 		b.flatBody(parts, body.Required)
 		if b.method == "DELETE" && b.mapping == "" {
-			b.mapping = "@" // a DELETE request has a body only when it is mapped
+			b.mapping = "@" // a DELETE request has a body only with a mapping
 		}
 		return ""
 	}
@@ -102,7 +102,7 @@ func (b *builder) body(ref *openapi3.RequestBodyRef) (skip string) {
 	b.args.add(arg)
 	b.mapping = arg.name
 	if !body.Required && b.isObject(place) {
-		// A mapping that finds nothing sends nothing; without properties the body is {}.
+		// A mapping with a null result sends no body. not_null sends {} instead.
 		arg.required, b.mapping = false, "not_null("+arg.name+", `{}`)"
 	} else if !body.Required {
 		b.note("the body is optional in the document but required here, because this body cannot be omitted")
@@ -110,7 +110,7 @@ func (b *builder) body(ref *openapi3.RequestBodyRef) (skip string) {
 	return ""
 }
 
-// isObject reports whether a schema is one of objects.
+// isObject reports whether a schema describes objects.
 func (b *builder) isObject(p place) bool {
 	_, node, err := b.doc.schemas.Follow(p.at, p.node)
 	m, ok := node.(map[string]any)
@@ -141,7 +141,7 @@ func (b *builder) emptyForms(content openapi3.Content) bool {
 	return true
 }
 
-// isEmpty reports whether a schema is an object without any properties.
+// isEmpty reports whether a schema describes an object without properties.
 func (b *builder) isEmpty(p place) bool {
 	_, node, err := b.doc.schemas.Follow(p.at, p.node)
 	m, ok := node.(map[string]any)
@@ -162,15 +162,15 @@ func (b *builder) isEmpty(p place) bool {
 	return len(props) == 0 && (has && !closed || closed && extra == false)
 }
 
-// A part is one of the objects that make up a body.
+// A part is one of the object schemas that make up a body.
 type part struct {
 	at    doc.Location
-	props map[string]any // raw
+	props map[string]any // unconverted
 	need  []string
-	extra any // raw additionalProperties; nil when absent
+	extra any // unconverted additionalProperties; nil if absent
 }
 
-// flattened lists the keywords of a schema whose properties become arguments of their own. Any other keyword is a
+// flattened lists the keywords of a schema whose properties become separate arguments. Any other keyword is a
 // rule for the whole object.
 var flattened = map[string]bool{
 	"type": true, "properties": true, "required": true, "additionalProperties": true, "allOf": true, jsonschema.Ref: true,
@@ -179,11 +179,10 @@ var flattened = map[string]bool{
 	"$comment": true, "$schema": true, "$id": true, "$anchor": true, "$defs": true, "definitions": true,
 }
 
-// flatten returns the parts of a body whose properties can stand beside the
-// parameters. ok is false for all others, which become the one argument "body":
-// lists, scalars, choices (oneOf, anyOf), maps, and objects with rules about the
-// object as a whole. Model providers refuse choices at the root of a schema, and
-// a closed part would refuse the parameters beside it.
+// flatten returns the parts of a body whose properties can be arguments beside the parameters. ok is false for
+// all other bodies, which become the single argument "body": arrays, scalars, choices (oneOf, anyOf), maps, and
+// objects with rules about the whole object. Model providers refuse choices at the root of a schema, and a closed
+// part would refuse the parameters beside it.
 func (b *builder) flatten(p place) (parts []part, ok bool) {
 	if !b.collect(p, &parts, map[doc.Location]bool{}) {
 		return nil, false
@@ -216,7 +215,7 @@ func (b *builder) collect(p place, parts *[]part, seen map[doc.Location]bool) bo
 			return false
 		}
 	}
-	if ref, ok := jsonschema.Reference(m); ok { // with keywords beside it
+	if ref, ok := jsonschema.Reference(m); ok { // a reference with sibling keywords
 		target, node, err := b.doc.set.Resolve(at, ref)
 		if err != nil || !b.collect(place{target, node}, parts, seen) {
 			return false
@@ -265,7 +264,7 @@ func textList(v any) ([]string, bool) {
 	return out, ok
 }
 
-// afterParameters is above the place of any parameter in its list.
+// afterParameters is greater than the position of any parameter.
 const afterParameters = 1 << 30
 
 // flatBody adds the properties of the body as arguments.
@@ -299,7 +298,7 @@ func (b *builder) flatBody(parts []part, bodyRequired bool) {
 	}
 	for n := range needed {
 		if props[n] == nil && !absent[n] {
-			props[n] = []any{map[string]any{}} // required and not described
+			props[n] = []any{map[string]any{}} // required but not described
 		}
 	}
 	order := map[string]int{}
@@ -311,7 +310,7 @@ func (b *builder) flatBody(parts []part, bodyRequired bool) {
 		}
 	}
 	renamed := false
-	for _, name := range slices.Sorted(maps.Keys(props)) { // sorted: names that meet are told apart in the same way in each import
+	for _, name := range slices.Sorted(maps.Keys(props)) { // sorted, so that name clashes are resolved the same way in each import
 		s := props[name][0]
 		if len(props[name]) > 1 {
 			s = map[string]any{"allOf": props[name]}
@@ -331,12 +330,12 @@ func (b *builder) flatBody(parts []part, bodyRequired bool) {
 	}
 }
 
-// requireTogether keeps the rule of an optional body: it may be left out, but
-// when any of it is given its required properties are.
+// requireTogether keeps the rule of an optional body: it may be omitted, but if any of its properties is given,
+// its required properties must be given too.
 func (b *builder) requireTogether(needed map[string]bool) {
 	args := b.args.from("body")
 	var need []any
-	for _, a := range args { // sorted by name already
+	for _, a := range args { // already sorted by name
 		if needed[a.source] {
 			need = append(need, a.name)
 		}
@@ -350,8 +349,8 @@ func (b *builder) requireTogether(needed map[string]bool) {
 	}
 }
 
-// mapBody is the JMESPath expression that gives renamed properties their names
-// back. An argument that is absent stays absent, and is not sent as null.
+// mapBody returns the JMESPath expression that restores the names of renamed properties. Absent arguments stay
+// absent and are not sent as null.
 func mapBody(args []*argument) string {
 	pieces := make([]string, len(args))
 	for i, a := range args {
@@ -361,8 +360,8 @@ func mapBody(args []*argument) string {
 	return "merge(" + strings.Join(pieces, ", ") + ")"
 }
 
-// identifier writes a quoted identifier of JMESPath, which is a JSON string.
+// identifier returns a quoted JMESPath identifier, which is a JSON string.
 func identifier(s string) string {
-	b, _ := json.Marshal(s) // a string always marshals
+	b, _ := json.Marshal(s) // a string can always be marshaled
 	return string(b)
 }

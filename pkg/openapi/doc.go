@@ -6,30 +6,29 @@
 //
 // # Mapping
 //
-// Each operation is one tool. Its name is the operationId in kebab case, or
-// method and path. Parameters and the properties of a JSON body are the
-// properties of one input schema; a body that is no plain object is the one
-// property "body". The JSON schema of a 2xx answer is the output schema. Schemas
-// become JSON Schema 2020-12; a component that is referred to stands in $defs.
+// Each operation becomes one tool. Its name is the operationId in kebab case, or method and path.
+// Parameters and the properties of a JSON body become the properties of one input schema; any body
+// other than a plain object becomes the single property "body". The JSON schema of a 2xx response
+// becomes the output schema. Schemas are converted to JSON Schema 2020-12, with referenced
+// components under $defs.
 //
-// Credentials are named by environment variables after the title of the API and
-// never written. Text of the document can name neither a variable nor a template
-// action: it is escaped.
+// Credentials are read from environment variables, whose names start with the title of the API, and
+// are never written. Text from the document is escaped, so it can name neither a variable nor a
+// template action.
 //
-// What cannot be said in a Tool manifest is reported: as a warning when the tool
-// works without it, else the operation is skipped with the reason.
+// Everything that a Tool manifest cannot express is reported: as a warning if the tool works
+// without it, else as the reason for skipping the operation.
 //
 // # Importing again
 //
-// [Set.WriteFolder] keeps what it wrote last in the file [LockFile] beside the
-// manifests. The next import merges three ways, field by field: what only the
-// document changed is taken, what only the file changed is kept, and what both
-// changed differently is kept and reported as a conflict.
+// [Set.WriteFolder] keeps the manifests that it generated last in the file [LockFile] beside the
+// manifests. The next import merges three ways, field by field: changes made only in the document
+// are applied, changes made only in the file are kept, and a field that both changed differently
+// keeps the file's value and is reported as a conflict.
 //
 // # Bounds
 //
-// Documents are untrusted. Their size, depth, number of values and references are
-// bounded; references leave neither the document's folder nor, for a document
-// from the network, the document; nothing but the address that was asked for is
-// fetched.
+// Documents are untrusted. Their size, depth, number of values and references are bounded.
+// References must stay in the document's folder, and for a document from the network in the
+// document itself. Nothing except the given address is fetched.
 package openapi

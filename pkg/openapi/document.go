@@ -41,10 +41,10 @@ type operation struct {
 	path, method string
 	at           doc.Location
 	raw          map[string]any
-	item         map[string]any // its path item
+	item         map[string]any // path item of the operation
 	itemAt       doc.Location
 	id           string
-	name         string // of the tool
+	name         string // name of the tool
 }
 
 func (o *operation) key() string { return o.method + " " + o.path }
@@ -72,7 +72,7 @@ func newDocument(set *doc.Set, source, base string) (*Document, error) {
 	return d, nil
 }
 
-// version reads the field openapi. An unquoted 3.1 is a number in YAML.
+// version reads the field openapi. An unquoted 3.1 is a YAML number.
 func version(root map[string]any) (string, *v1.Violation) {
 	if s, ok := root["swagger"]; ok && root["openapi"] == nil {
 		return "", &v1.Violation{Path: "/swagger", Expected: "OpenAPI 3.0 or 3.1", Got: fmt.Sprint(s), Message: fmt.Sprintf("Swagger %v documents are not read: convert it to OpenAPI 3 first", s)}
@@ -94,8 +94,8 @@ func version(root map[string]any) (string, *v1.Violation) {
 	return "", &v1.Violation{Path: "/openapi", Expected: "3.0 or 3.1", Got: quote(v), Message: fmt.Sprintf("OpenAPI version %s is not read: expected 3.0 or 3.1", quote(v))}
 }
 
-// decodeHead decodes the fields beside paths. A part that kin-openapi
-// cannot read is left out with a warning.
+// decodeHead decodes all fields except paths. It leaves out parts that kin-openapi cannot read,
+// with a warning.
 func (d *Document) decodeHead(root map[string]any, v string) *openapi3.T {
 	info, _ := root["info"].(map[string]any)
 	head := &openapi3.T{OpenAPI: v, Info: &openapi3.Info{Title: text(info["title"]), Version: text(info["version"])}}
@@ -132,7 +132,7 @@ func (d *Document) decodeHead(root map[string]any, v string) *openapi3.T {
 	return head
 }
 
-// text reads a scalar as text: an unquoted version 1.0 is a number in YAML.
+// text reads a scalar as text: an unquoted version 1.0 is a YAML number.
 func text(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -143,7 +143,7 @@ func text(v any) string {
 	return ""
 }
 
-// serverText makes the values of server variables text: an unquoted port is a number in YAML.
+// serverText converts the values of server variables to text: an unquoted port is a YAML number.
 func serverText(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -166,8 +166,8 @@ func serverText(v any) any {
 	return v
 }
 
-// findOperations lists all operations in the order of path and method, and names
-// them. Names do not depend on what is imported.
+// findOperations lists all operations by path and method, and names them. The names do not depend
+// on which operations are imported.
 func (d *Document) findOperations(root map[string]any) {
 	paths, _ := root["paths"].(map[string]any)
 	base := doc.Location{File: d.set.Main}.Child("paths")
@@ -194,8 +194,8 @@ func (d *Document) findOperations(root map[string]any) {
 	}
 }
 
-// pathItem follows the reference of a path item. Fields beside the reference win
-// (OpenAPI 3.1.1, section 4.8.9, leaves it open).
+// pathItem follows the reference of a path item. Fields beside the reference win; OpenAPI 3.1.1,
+// section 4.8.9, leaves this undefined.
 func (d *Document) pathItem(at doc.Location, node any) (doc.Location, map[string]any, error) {
 	m, ok := node.(map[string]any)
 	if !ok {
@@ -216,8 +216,8 @@ func (d *Document) pathItem(at doc.Location, node any) (doc.Location, map[string
 	return target, item, nil
 }
 
-// nameOperations gives each operation the name of its tool. When several have
-// the same, the first keeps it and the others get a suffix of their own.
+// nameOperations gives each operation the name of its tool. If several operations have the same
+// name, the first keeps it and the others get a unique suffix.
 func (d *Document) nameOperations(prefix string) {
 	taken := map[string]bool{}
 	for i := range d.operations {
@@ -237,7 +237,7 @@ func (d *Document) warnAt(at doc.Location, message string) {
 	d.warn(at.Pointer, message)
 }
 
-// maxWarnings bounds what is kept of a document's warnings.
+// maxWarnings is the maximum number of warnings kept for a document.
 const maxWarnings = 10_000
 
 func (d *Document) warn(pointer, message string) {
@@ -249,10 +249,10 @@ func (d *Document) warn(pointer, message string) {
 	d.warnings = append(d.warnings, v1.Violation{Path: pointer, Message: message, Severity: v1.SeverityWarning, Source: v1.Source{File: d.Source}})
 }
 
-// check lets kin-openapi judge the document by the rules of OpenAPI. What it finds
-// is a warning: many public documents break a rule and are usable.
+// check validates the document with kin-openapi. Its findings are warnings, because many public
+// documents break a rule and are still usable.
 func (d *Document) check(ctx context.Context, items map[string]*openapi3.PathItem) {
-	defer func() { // kin-openapi is given foreign data; a bug of it must not end the process
+	defer func() { // kin-openapi gets untrusted data; a bug in it must not end the process
 		if r := recover(); r != nil {
 			d.warn("", fmt.Sprintf("the document could not be checked: %v", r))
 		}

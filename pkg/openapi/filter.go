@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Filter chooses operations. The zero Filter takes all.
+// A Filter selects operations. The zero Filter selects all.
 type Filter struct {
 	include, exclude map[string][]*regexp.Regexp
 }
@@ -15,17 +15,16 @@ type Filter struct {
 // filterKeys are the keys of filters, in the order of messages.
 var filterKeys = []string{"tag", "path", "method", "operation"}
 
-// globFlags are the flags of a key's expressions: letters match in both cases, except in paths.
+// globFlags are the regular expression flags for a key: matching ignores case, except in paths.
 var globFlags = map[string]string{"tag": "(?si)", "path": "(?s)", "method": "(?si)", "operation": "(?si)"}
 
-// globs makes an expression of a glob whose special characters are escaped.
+// globs converts an escaped glob to a regular expression.
 var globs = strings.NewReplacer(`\*\*`, ".*", `\*`, "[^/]*", `\?`, "[^/]")
 
-// NewFilter reads filters of the form KEY=GLOB, where KEY is tag, path, method or
-// operation (the operationId). In a GLOB, * stands for any text without a slash,
-// ** for any text, and ? for one character; letters match in both cases except
-// in paths. An operation is taken when, for each key that include names, one of
-// that key's globs matches, and when no glob of exclude does.
+// NewFilter parses filters of the form KEY=GLOB, where KEY is tag, path, method or operation (the
+// operationId). In a GLOB, * matches any text without a slash, ** any text, and ? one character;
+// matching ignores case except in paths. An operation is selected if, for each key in include, one
+// of that key's globs matches it, and no glob in exclude does.
 func NewFilter(include, exclude []string) (Filter, error) {
 	in, err := parseFilter("include", include)
 	if err != nil {
@@ -51,7 +50,7 @@ func parseFilter(what string, list []string) (map[string][]*regexp.Regexp, error
 	return m, nil
 }
 
-// takes reports whether the filter takes an operation.
+// takes reports whether the filter selects an operation.
 func (f Filter) takes(tags []string, path, method, operationID string) bool {
 	values := map[string][]string{"tag": tags, "path": {path}, "method": {method}, "operation": {operationID}}
 	for key, globs := range f.include {

@@ -19,42 +19,41 @@ import (
 	"toolctl.dev/toolctl/pkg/openapi/internal/merge"
 )
 
-// FolderOptions say how manifests are written. The zero value works.
+// FolderOptions are the settings for writing manifests. The zero value works.
 type FolderOptions struct {
-	// Prune removes the files of operations that the document no longer has, unless
-	// they were changed by hand.
+	// Prune removes the files of operations that the document no longer contains, unless they were edited by hand.
 	Prune bool
-	// DryRun reports what would happen and writes nothing.
+	// DryRun reports the changes without writing anything.
 	DryRun bool
 }
 
-// What happened to a file; the values of [Change.Action].
+// The values of [Change.Action].
 const (
 	// ActionCreated: the operation is new.
 	ActionCreated = "created"
-	// ActionUpdated: the document changed, the file had not been changed by hand.
+	// ActionUpdated: the document changed, and the file had no manual edits.
 	ActionUpdated = "updated"
-	// ActionMerged: the changes of the document were joined with those made by hand.
+	// ActionMerged: the changes of the document were merged with manual edits.
 	ActionMerged = "merged"
-	// ActionUnchanged: there was nothing to do.
+	// ActionUnchanged: the file needed no change.
 	ActionUnchanged = "unchanged"
 	// ActionAbsent: the file was removed by hand and is not written again.
 	ActionAbsent = "absent"
-	// ActionGone: the document no longer has the operation; the file is kept.
+	// ActionGone: the document no longer contains the operation; the file is kept.
 	ActionGone = "gone"
-	// ActionPruned: the document no longer has the operation; the file is removed.
+	// ActionPruned: the document no longer contains the operation; the file was removed.
 	ActionPruned = "pruned"
-	// ActionRefused: a file of that name was there and is not from an import; it is kept.
+	// ActionRefused: a file of that name exists that is not from an import; it is kept.
 	ActionRefused = "refused"
 )
 
-// A Report lists what an import did to a folder.
+// A Report lists the changes of an import to a folder.
 type Report struct {
 	// Changes are sorted by file.
 	Changes []Change
 }
 
-// Conflicts returns the number of decisions that a person has to make: conflicts, refused files, and violations of merged
+// Conflicts returns the number of decisions left to the user: conflicts, refused files, and violations of merged
 // manifests.
 func (r *Report) Conflicts() int {
 	n := 0
@@ -67,36 +66,35 @@ func (r *Report) Conflicts() int {
 	return n
 }
 
-// A Change is the change of the file of one operation.
+// A Change is the change to the file of one operation.
 type Change struct {
-	// File is the name in the folder.
+	// File is the file name in the folder.
 	File string `json:"file"`
 	// Operation is method and path. Example: GET /pets/{petId}.
 	Operation string `json:"operation"`
 	// Action is one of the Action constants.
 	Action string `json:"action"`
-	// OrderOnly: the file was updated, and only the order of its fields is another.
+	// OrderOnly means that the update changed only the order of fields.
 	OrderOnly bool `json:"order_only,omitempty"`
-	// Conflicts are the fields that the file and the document changed differently. The
-	// file keeps its own, and they are reported once.
+	// Conflicts are the fields that the file and the document changed differently. The file keeps its values. Each
+	// conflict is reported once.
 	Conflicts []Conflict `json:"conflicts,omitempty"`
 	// Violations are those of the manifest after merging.
 	Violations []v1.Violation `json:"violations,omitempty"`
 }
 
-// A Conflict is a field that was changed by hand and by the document.
+// A Conflict is a field that was changed both by hand and in the document.
 type Conflict struct {
 	// Path is the JSON pointer of the field in the manifest.
 	Path string `json:"path"`
-	// Ours is the value in the file as JSON; "" where the field is not there.
+	// Ours is the value in the file as JSON, or "" if the field is absent.
 	Ours string `json:"ours"`
-	// Theirs is the value of the document as JSON; "" where the field is not there.
+	// Theirs is the value in the document as JSON, or "" if the field is absent.
 	Theirs string `json:"theirs"`
 }
 
-// WriteFolder writes one file a tool into dir, which is made when it is not
-// there, and merges with what is in it: see the package documentation. It
-// refuses a folder that holds the import of another API.
+// WriteFolder writes one file per tool into dir, which it creates if needed, and merges with existing files: see the
+// package documentation. It refuses a folder that holds the import of another API.
 func (s *Set) WriteFolder(ctx context.Context, dir string, o FolderOptions) (*Report, error) {
 	if !o.DryRun {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -110,7 +108,7 @@ func (s *Set) WriteFolder(ctx context.Context, dir string, o FolderOptions) (*Re
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // files are closed one by one
+	defer func() { _ = root.Close() }() // each file is closed separately
 	old, err := readLock(root)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
@@ -139,7 +137,7 @@ type folderWriter struct {
 	old    *lock
 	next   *lock
 	report *Report
-	files  map[string]bool // taken by an entry
+	files  map[string]bool // files that belong to an entry
 }
 
 func (w *folderWriter) run(ctx context.Context) error {
@@ -177,8 +175,8 @@ func (w *folderWriter) run(ctx context.Context) error {
 	return writeFile(w.root, LockFile, text)
 }
 
-// match finds the last import of each tool: the same method and path, or, when
-// that is new, the same name of an operation that is gone.
+// match finds the last import of each tool: the entry with the same method and path, or for a new operation the entry
+// with the same name whose operation is gone.
 func (w *folderWriter) match(entries map[string]*lockEntry) map[string]*lockEntry {
 	gone := map[string]*lockEntry{}
 	for op, e := range entries {
@@ -214,7 +212,7 @@ func (w *folderWriter) tool(t Tool, entry *lockEntry) error {
 	name := t.Manifest.Metadata.Name + ".yaml"
 	if entry != nil {
 		name = entry.File
-	} else if w.files[name] { // of an operation that had this name before
+	} else if w.files[name] { // the file belongs to an operation that had this name before
 		name = withHash(t.Manifest.Metadata.Name, t.Operation) + ".yaml"
 	}
 	w.files[name] = true
@@ -245,10 +243,10 @@ func (w *folderWriter) tool(t Tool, entry *lockEntry) error {
 		before, perr := doc.Parse(disk)
 		change.OrderOnly = perr == nil && merge.Equal(before, theirs)
 		err = w.write(name, fresh)
-	case bytes.Equal(disk, fresh): // a person wrote the same
+	case bytes.Equal(disk, fresh): // a user made the same change
 		change.Action = ActionUnchanged
 	default:
-		now.Written = entry.Written // the file is a person's now
+		now.Written = entry.Written // the file now contains manual edits
 		err = w.merge(&change, disk, entry, theirs)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -259,10 +257,10 @@ func (w *folderWriter) tool(t Tool, entry *lockEntry) error {
 	return nil
 }
 
-// maxFile is the largest manifest that is merged, in bytes; what pkg/manifest reads.
+// maxFile is the maximum size of a manifest that is merged, in bytes; pkg/manifest has the same limit.
 const maxFile = 10 << 20
 
-// merge joins the document's changes with those of the file.
+// merge merges the document's changes with those in the file.
 func (w *folderWriter) merge(change *Change, disk []byte, entry *lockEntry, theirs any) error {
 	ours, err := doc.Parse(disk)
 	if err != nil {
@@ -289,7 +287,7 @@ func (w *folderWriter) merge(change *Change, disk []byte, entry *lockEntry, thei
 			err = errors.New("the edited text says something else")
 		}
 	}
-	if err != nil { // aliases in a changed place: the values matter more than the text
+	if err != nil { // aliases in a changed place: correct values matter more than the layout
 		if text, err = manifest.MarshalYAML(merged); err != nil {
 			return err
 		}
@@ -298,8 +296,8 @@ func (w *folderWriter) merge(change *Change, disk []byte, entry *lockEntry, thei
 	return w.write(change.File, text)
 }
 
-// ownProvenance sets the annotations of base so that those of the import never conflict: they describe the last import.
-// One that a person removed stays removed.
+// ownProvenance sets the import's annotations in base so that they never conflict, because they describe the last
+// import. An annotation that the user removed stays removed.
 func ownProvenance(base, ours, theirs any) {
 	b := annotations(base)
 	if b == nil {
@@ -326,14 +324,14 @@ func annotations(tree any) map[string]any {
 	return m
 }
 
-// rest reports the operations of the last import that this one does not write.
+// rest reports the operations of the last import that this import does not write.
 func (w *folderWriter) rest(entries map[string]*lockEntry) error {
 	for _, e := range w.old.Tools {
 		if entries[e.Operation] == nil {
 			continue
 		}
 		if _, there := w.set.operations[e.Operation]; there {
-			w.next.Tools = append(w.next.Tools, e) // not chosen this time, or skipped
+			w.next.Tools = append(w.next.Tools, e) // not selected this time, or skipped
 			continue
 		}
 		change := Change{File: e.File, Operation: e.Operation, Action: ActionGone}

@@ -23,12 +23,12 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Options say what is imported and how. The zero value imports every operation.
+// Options are the settings of an import. The zero value imports every operation.
 //
-// Those with a name in JSON are kept in the [LockFile] of a folder, so that the next import into it
-// can take them again: see [LastOptions].
+// Options with a JSON name are saved in the [LockFile] of a folder, so that the next import into the
+// folder can reuse them: see [LastOptions].
 type Options struct {
-	// Filter chooses operations.
+	// Filter selects operations.
 	Filter Filter `json:"-"`
 	// Server replaces the servers of the document. Example: https://api.example.com/v1.
 	Server string `json:"server,omitempty"`
@@ -36,26 +36,26 @@ type Options struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Prefix is put before each name. Example: github-.
 	Prefix string `json:"prefix,omitempty"`
-	// EnvPrefix starts the names of environment variables. Default: the title of the
-	// API without words such as "API". Example: GITHUB.
+	// EnvPrefix is the prefix of environment variable names. Default: the title of the API without words such as
+	// "API". Example: GITHUB.
 	EnvPrefix string `json:"env_prefix,omitempty"`
 	// AllowPrivateNetwork is written into the tools as spec.http.allow_private_network. Default: false.
 	AllowPrivateNetwork bool `json:"allow_private_network,omitempty"`
-	// MaxSchemaBytes bounds each input and each output schema; what is farthest from
-	// the root is replaced by a schema that accepts anything. Default: 131072.
+	// MaxSchemaBytes is the maximum size of each input and each output schema. In a larger schema, the definitions
+	// farthest from the root are replaced by a schema that accepts anything. Default: 131072.
 	MaxSchemaBytes int `json:"-"`
-	// Check reports whether a JSON Schema can be used; an operation whose input schema
-	// cannot is skipped, and an output schema that cannot is left out. Default: one that pkg/validate compiles can.
+	// Check reports whether a JSON Schema can be used. An operation with an unusable input schema is skipped; an
+	// unusable output schema is left out. Default: any schema that pkg/validate compiles can be used.
 	Check func(schema json.RawMessage) error `json:"-"`
 }
 
-// DefaultMaxSchemaBytes is the bound of a schema when Options names none.
+// DefaultMaxSchemaBytes is the default maximum size of a schema.
 const DefaultMaxSchemaBytes = 128 << 10
 
-// A Set is what an import made of a document.
+// A Set is the result of importing a document.
 type Set struct {
-	// Private are the hosts of the tools that a call may not reach, because they are on this machine or in a private
-	// network and [Options.AllowPrivateNetwork] is not set; sorted, with their ports.
+	// Private are the hosts, with ports, that the tools cannot reach, because they are on this machine or in a
+	// private network and [Options.AllowPrivateNetwork] is not set. They are sorted.
 	Private []string
 	// Source, Title and Version are those of the document.
 	Source, Title, Version string
@@ -63,7 +63,7 @@ type Set struct {
 	Tools []Tool
 	// Skipped are the operations that could not be imported, in the order of the document.
 	Skipped []Skip
-	// Warnings say what of the document could not be kept.
+	// Warnings describe the parts of the document that could not be kept.
 	Warnings []v1.Violation
 	// Env are the environment variables that the tools read, sorted.
 	Env []EnvUse
@@ -73,14 +73,14 @@ type Set struct {
 	Tags []string
 
 	operations map[string]string // all operations of the document: key -> operationId
-	options    Options           // as they were given
+	options    Options           // the options of this import
 }
 
 // A Tool is the manifest of one operation.
 type Tool struct {
 	// Operation is method and path. Example: GET /pets/{petId}.
 	Operation string
-	// Manifest passes its own Validate.
+	// Manifest is valid according to its Validate method.
 	Manifest *v1.Tool
 }
 
@@ -92,21 +92,21 @@ type Skip struct {
 	Reason string `json:"reason"`
 }
 
-// EnvUse says where the value of an environment variable is sent.
+// EnvUse is an environment variable and the hosts to which its value is sent.
 type EnvUse struct {
-	// Variable is its name. Example: PETSTORE_API_KEY.
+	// Variable is the name of the variable. Example: PETSTORE_API_KEY.
 	Variable string `json:"variable"`
-	// Hosts are the hosts that get it, sorted.
+	// Hosts are the hosts that receive the value, sorted.
 	Hosts []string `json:"hosts"`
 }
 
 var isEnvPrefix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`) })
 
-// maxOutput is the most bytes of all manifests together.
+// maxOutput is the maximum size of all manifests together, in bytes.
 const maxOutput = 512 << 20
 
-// Import makes manifests of the operations that the filter selects. An operation that cannot be imported is
-// skipped with its reason. A document without a usable server is an error that asks for one.
+// Import makes manifests from the operations that the filter selects. An operation that cannot be imported is skipped
+// with a reason. For a document without a usable server, the error asks for one.
 func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 	given := Options{Server: o.Server, Namespace: o.Namespace, Prefix: o.Prefix, EnvPrefix: o.EnvPrefix, AllowPrivateNetwork: o.AllowPrivateNetwork}
 	if !validPrefix(o.Prefix) {
@@ -203,12 +203,12 @@ type builder struct {
 	inViolations []string
 	mapping      string
 	omitEmpty    bool // a header is optional
-	open         bool // arguments that no schema names go into the body
-	additional   any  // schema of further properties of the body
+	open         bool // undeclared arguments become part of the body
+	additional   any  // schema of undeclared body properties
 	dependent    map[string]any
 	headers      map[string]string
 	validation   *v1.Validation
-	sortedIn     json.RawMessage // the schemas with properties by name, for the hash
+	sortedIn     json.RawMessage // the schemas with properties sorted by name, for the hash
 	sortedOut    json.RawMessage
 	env          []string
 	host         string
@@ -216,14 +216,14 @@ type builder struct {
 
 func (b *builder) note(message string) { b.doc.warnAt(b.op.at, message) }
 
-// use takes a converted schema into the input schema.
+// use includes a converted schema in the input schema.
 func (b *builder) use(f *schema.Fragment) any {
 	b.inRefs = append(b.inRefs, f.Refs...)
 	b.inViolations = append(b.inViolations, f.Violations...)
 	return f.Value
 }
 
-// build returns the tool, or why there is none. The error ends the whole import.
+// build returns the tool, or the reason for skipping it. The error ends the whole import.
 func (b *builder) build() (*v1.Tool, string, error) {
 	if b.method == "TRACE" {
 		return nil, "an HTTP tool has no method TRACE", nil
@@ -270,9 +270,9 @@ func (b *builder) build() (*v1.Tool, string, error) {
 	return t, "", nil
 }
 
-// decode gives the operation to kin-openapi, with its references followed.
+// decode decodes the operation with kin-openapi, after following its references.
 func (b *builder) decode() (op *openapi3.Operation, shared openapi3.Parameters, skip string) {
-	defer func() { // foreign data; a bug of the decoder must not end the process
+	defer func() { // untrusted data; a bug in the decoder must not end the process
 		if r := recover(); r != nil {
 			skip = fmt.Sprintf("it could not be read: %v", r)
 		}
@@ -304,7 +304,7 @@ func (b *builder) decode() (op *openapi3.Operation, shared openapi3.Parameters, 
 	return op, item.Parameters, ""
 }
 
-// server returns the base URL of the operation. --server replaces them all.
+// server returns the base URL of the operation. --server overrides all servers of the document.
 func (b *builder) server(op *openapi3.Operation) (string, error) {
 	if b.opts.Server != "" {
 		return b.opts.Server, nil
@@ -322,8 +322,7 @@ func (b *builder) server(op *openapi3.Operation) (string, error) {
 	return serverURL(b.doc.head.Servers, b.doc.base)
 }
 
-// arguments reads parameters and body. Query parameters come first, then the
-// body, then what is free to be renamed.
+// arguments reads parameters and body: query parameters first, then the body, then the arguments that may be renamed.
 func (b *builder) arguments(shared openapi3.Parameters, op *openapi3.Operation) (skip string) {
 	for _, s := range pathSegments(b.op.path) {
 		if s.param && !slices.Contains(b.pathParams, s.text) {
@@ -354,7 +353,7 @@ func (b *builder) arguments(shared openapi3.Parameters, op *openapi3.Operation) 
 	return ""
 }
 
-// schemas sets the input and output schema.
+// schemas sets the input schema and the output schema.
 func (b *builder) schemas(t *v1.Tool, op *openapi3.Operation) (skip string) {
 	root, violations := b.withDefs(b.inputSchema(), b.inRefs, schema.Request, "input_schema")
 	if violations = append(slices.Clone(b.inViolations), violations...); len(violations) > 0 {
@@ -395,8 +394,8 @@ const (
 	AnnotationHash      = "toolctl.dev/openapi-hash"
 )
 
-// provenance says where the manifest came from. The hash is that of the spec as
-// it was generated, with properties by name, so that a reader sees whether it was changed since.
+// provenance records the source of the manifest. The hash covers the generated spec with properties sorted by name,
+// so that a reader can tell whether it was changed afterwards.
 func (b *builder) provenance(t *v1.Tool) error {
 	sorted := t.Spec
 	sorted.InputSchema, sorted.OutputSchema = b.sortedIn, b.sortedOut
@@ -413,8 +412,8 @@ func (b *builder) provenance(t *v1.Tool) error {
 	return nil
 }
 
-// sourceName is the URL of a document, or the name of its file without the folder: where that lies on a machine, and the
-// version of the document, would make each import a change of every manifest.
+// sourceName returns the URL of a document, or the name of its file without the folder. The folder and the document's
+// version are left out, because otherwise each import would change every manifest.
 func sourceName(source string) string {
 	if strings.Contains(source, "://") {
 		return source

@@ -18,19 +18,18 @@ import (
 	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
 )
 
-// LoadOptions say how a document is read. The zero value works.
+// LoadOptions are the settings for loading a document. The zero value works.
 type LoadOptions struct {
-	// Client fetches a document from a URL. Default: one with a timeout of a minute
-	// that follows at most five redirects.
+	// Client fetches a document from a URL. Default: a client with a timeout of one minute that
+	// follows at most five redirects.
 	Client *http.Client
 	// Stdin is read when the source is "-". Default: reading "-" is an error.
 	Stdin io.Reader
 }
 
-// Load reads the document at source: a file, an http or https URL, or "-" for
-// standard input. Other files in the folder of a file, and below it, may be
-// referred to; nothing else is opened or fetched. A document that cannot be
-// used is a *[v1.ValidationError].
+// Load reads the document at source: a file, an http or https URL, or "-" for standard input. A
+// document in a file may refer to other files in its folder or below; nothing else is opened or
+// fetched. The error for an unusable document is a *[v1.ValidationError].
 func Load(ctx context.Context, source string, o LoadOptions) (*Document, error) {
 	switch {
 	case source == "-":
@@ -52,20 +51,20 @@ func Load(ctx context.Context, source string, o LoadOptions) (*Document, error) 
 			return nil, err
 		}
 		clean := *u
-		clean.User, clean.RawQuery, clean.Fragment = nil, "", "" // they may hold secrets
+		clean.User, clean.RawQuery, clean.Fragment = nil, "", "" // these may contain secrets
 		return Parse(data, clean.String(), clean.String(), nil)
 	}
 	return loadFile(source)
 }
 
 func loadFile(source string) (*Document, error) {
-	// References are followed as operations are imported, so the folder stays open as
-	// long as the document is in use; its descriptor is closed when that is collected.
+	// References are followed while operations are imported, so the folder stays open while the
+	// document is in use. The descriptor is closed when the document is garbage-collected.
 	root, err := os.OpenRoot(filepath.Dir(source))
 	if err != nil {
 		return nil, err
 	}
-	// The file itself may be a link that leads elsewhere; what it refers to may not.
+	// The document itself may be a symlink to another folder. The files that it refers to may not.
 	st, err := os.Stat(source)
 	if err != nil {
 		return nil, err
@@ -119,7 +118,7 @@ func fetch(ctx context.Context, client *http.Client, source string) ([]byte, err
 	resp, err := client.Do(req)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err // its text holds the whole URL
+			err = u.Err // its text contains the whole URL
 		}
 		return nil, &v1.ExecutionError{Phase: v1.PhaseConnect, Message: "cannot fetch " + shown + ": " + err.Error(), Cause: err}
 	}
@@ -134,9 +133,8 @@ func fetch(ctx context.Context, client *http.Client, source string) ([]byte, err
 	return data, nil
 }
 
-// Parse reads a document from bytes. source names it in messages and
-// annotations; base is its URL, for relative servers, or ""; folder holds the
-// files it may refer to, or is nil.
+// Parse reads a document from bytes. source is its name for messages and annotations. base is its
+// URL, for relative servers, or "". folder holds the files that it may refer to, or is nil.
 func Parse(data []byte, source, base string, folder fs.FS) (*Document, error) {
 	name := source
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
@@ -149,8 +147,8 @@ func Parse(data []byte, source, base string, folder fs.FS) (*Document, error) {
 	return newDocument(set, source, base)
 }
 
-// invalid makes the error of a document that cannot be used: a
-// *[v1.ValidationError] with a message about the document.
+// invalid returns the error for an unusable document: a *[v1.ValidationError] with a message about
+// the document.
 func invalid(source string, violation v1.Violation) error {
 	violation.Source = v1.Source{File: source}
 	return &documentError{v1.NewValidationError(v1.ManifestInvalid, "", []v1.Violation{violation})}

@@ -15,9 +15,9 @@ import (
 	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
 )
 
-// LockFile is the name of the file that holds the manifests as they were last
-// generated. It is JSON for people to review and to commit beside the manifests;
-// its name keeps it from being loaded as one.
+// LockFile is the name of the file that holds the manifests as last generated. It is JSON, to be
+// reviewed and committed beside the manifests; because of its extension it is not loaded as a
+// manifest.
 const LockFile = "openapi-import.lock"
 
 // lock is the content of LockFile.
@@ -30,8 +30,8 @@ type lock struct {
 	Tools   []lockEntry `json:"tools"`
 }
 
-// LastOptions returns the options of the last import into a folder; the zero Options when there was
-// none. Options that are not kept are zero.
+// LastOptions returns the options of the last import into a folder, or the zero Options for a new
+// folder. Options that are not saved are zero.
 func LastOptions(dir string) (Options, error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,17 +50,17 @@ func LastOptions(dir string) (Options, error) {
 
 const lockComment = "Written by toolctl import openapi: the manifests as they were last generated. The next import compares with them to keep changes made by hand. Remove an entry to import its operation again."
 
-// lockEntry is one operation's last import.
+// lockEntry is the last import of one operation.
 type lockEntry struct {
 	Operation string `json:"operation"`
 	File      string `json:"file"`
 	// Written is the SHA-256 of the file as the import wrote it.
 	Written string `json:"written"`
-	// Manifest is the manifest as it was generated, before any merge.
+	// Manifest is the generated manifest, before any merge.
 	Manifest json.RawMessage `json:"manifest"`
 }
 
-// maxLock is the largest lock file that is read, in bytes.
+// maxLock is the maximum size of a lock file, in bytes.
 const maxLock = 1 << 30
 
 func readLock(root *os.Root) (*lock, error) {
@@ -102,7 +102,7 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// writeFile replaces a file in one step, so that no half-written file is left.
+// writeFile replaces a file atomically, so that no partly written file remains.
 func writeFile(root *os.Root, name string, data []byte) error {
 	temp := "." + name + ".tmp"
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)

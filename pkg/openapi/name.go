@@ -9,13 +9,13 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// maxName is the longest name that is given: a DNS-1123 label (RFC 1123), which
-// is also short enough for the wire.
+// maxName is the maximum length of generated names: that of a DNS-1123 label (RFC 1123), which is
+// also short enough for the wire.
 const maxName = 63
 
-// kebab writes an identifier in lower case with dashes: getPetById is
-// get-pet-by-id, repos/list-for-org is repos-list-for-org. What is not an ASCII
-// letter or digit separates words. The result is "" when nothing is left.
+// kebab converts an identifier to lower case with dashes: getPetById becomes get-pet-by-id, and
+// repos/list-for-org becomes repos-list-for-org. Characters other than ASCII letters and digits
+// separate words. The result may be "".
 func kebab(s string) string {
 	var words []string
 	var word []rune
@@ -34,7 +34,8 @@ func kebab(s string) string {
 		if unicode.IsUpper(r) && len(word) > 0 {
 			before := runes[i-1]
 			next := i+1 < len(runes) && unicode.IsLower(runes[i+1])
-			// petId, and the last capital of HTTPServer; not the s of IDs.
+			// A new word starts at Id in petId and at the last capital of HTTPServer, but not at
+			// the s of IDs.
 			if !unicode.IsUpper(before) || next && string(runes[i+1:min(i+3, len(runes))]) != "s" {
 				end()
 			}
@@ -45,8 +46,7 @@ func kebab(s string) string {
 	return strings.Join(words, "-")
 }
 
-// toolName returns the name of an operation's tool: its operationId, or method
-// and path where there is none.
+// toolName returns the tool name of an operation: its operationId, or by default method and path.
 func toolName(prefix, operationID, method, path string) string {
 	name := kebab(operationID)
 	if name == "" {
@@ -61,14 +61,14 @@ func toolName(prefix, operationID, method, path string) string {
 	return name
 }
 
-// withHash makes a name unlike others by eight digits that depend on the operation alone.
+// withHash makes a name unique with eight hexadecimal digits that depend only on the operation.
 func withHash(name, operation string) string {
 	sum := sha256.Sum256([]byte(operation))
 	cut := strings.TrimRight(name[:min(len(name), maxName-9)], "-_.")
 	return cut + "-" + hex.EncodeToString(sum[:4])
 }
 
-// fieldName makes a name that a Go template reads as {{.name}}.
+// fieldName converts a name so that a Go template can use it as {{.name}}.
 func fieldName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -82,9 +82,8 @@ func fieldName(s string) string {
 	return s[:min(len(s), 64)]
 }
 
-// envName makes the first part of variable names from the title of an API:
-// "GitHub v3 REST API" is GITHUB. Words that say nothing about which API it is
-// are left out, unless nothing else is there.
+// envName makes the prefix of variable names from the title of an API: "GitHub v3 REST API" becomes
+// GITHUB. Words that do not identify the API are left out, unless nothing else remains.
 func envName(title string) string {
 	filler := map[string]bool{"api": true, "apis": true, "rest": true, "openapi": true, "swagger": true, "spec": true, "specification": true, "the": true, "http": true}
 	words := strings.FieldsFunc(title, func(r rune) bool {
@@ -112,14 +111,14 @@ func envName(title string) string {
 	return strings.TrimRight(name, "_")
 }
 
-// labelValue makes a legal label value, or "".
+// labelValue converts a text to a legal label value, or returns "".
 func labelValue(s string) string {
 	v := kebab(s)
 	v = strings.Trim(v[:min(len(v), maxName)], "-")
 	return v
 }
 
-// validPrefix reports whether names may start with it.
+// validPrefix reports whether tool names may start with p.
 func validPrefix(p string) bool {
 	return p == "" || len(p) <= 32 && v1.IsName(p+"x") && !strings.Contains(p, ".")
 }

@@ -13,11 +13,10 @@ import (
 	jsonschema "toolctl.dev/toolctl/pkg/schema"
 )
 
-// kin-openapi knows OpenAPI's own objects. Its model of a schema would lose what
-// it has no field for and round large numbers, and one operation that it cannot
-// read would cost the whole document. So each operation is given to it alone,
-// with its references followed, and with each schema and parameter replaced by a
-// ticket for the place where the raw one stands.
+// kin-openapi models the objects of OpenAPI. Its schema model would drop unknown fields and round
+// large numbers, and a single unreadable operation would make the whole document unreadable.
+// Therefore each operation is decoded alone, with its references followed, and with each schema and
+// parameter replaced by a ticket that points to the original.
 
 // ticket is the extension that holds the index of a place in outliner.places.
 const ticket = "x-toolctl-place"
@@ -32,26 +31,26 @@ type outliner struct {
 	set    *doc.Set
 	warn   func(doc.Location, string)
 	places []place
-	left   int // values that may still be copied
+	left   int // number of values that may still be copied
 }
 
-// maxOutline is the most values of all skeletons together. Parameters that are
-// shared by reference count each time.
+// maxOutline is the maximum number of values in all skeletons together. Shared parameters count at
+// each use.
 const maxOutline = 5_000_000
 
 var errOutline = fmt.Errorf("the operations are larger than %d values when references are followed", maxOutline)
 
-// A shape says what is copied of one kind of object.
+// A shape selects the fields that are copied from one kind of object.
 type shape struct {
 	keep  []string
 	one   map[string]*shape // field -> object
 	list  map[string]*shape // field -> list of objects
 	named map[string]*shape // field -> object of objects
-	// raw: the field is a schema and becomes a ticket.
+	// raw lists fields with schemas, which become tickets.
 	raw []string
-	// ticketed: the object itself gets a ticket.
+	// ticketed means that the object itself gets a ticket.
 	ticketed bool
-	// spare: an object that cannot be copied is left out with a warning.
+	// spare means that an object that cannot be copied is left out with a warning.
 	spare bool
 }
 
@@ -185,7 +184,7 @@ func (o *outliner) follow(at doc.Location, node any) (doc.Location, map[string]a
 	return at, nil, errors.New("a chain of more than 32 references")
 }
 
-// spend counts the values of a tree that a skeleton takes over.
+// spend counts the values of a tree that a skeleton copies.
 func (o *outliner) spend(v any) error {
 	if o.left--; o.left < 0 {
 		return errOutline
@@ -204,12 +203,12 @@ func (o *outliner) spend(v any) error {
 			}
 		}
 	case string:
-		o.left -= len(v) / 64 // shared text is written out each time
+		o.left -= len(v) / 64 // shared text is written at each use
 	}
 	return nil
 }
 
-// decode gives a skeleton to kin-openapi.
+// decode decodes a skeleton with kin-openapi.
 func decode[T any](skeleton any) (*T, error) {
 	b, err := json.Marshal(skeleton)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"toolctl.dev/toolctl/pkg/openapi/internal/schema"
 )
 
-// outputSchema returns the schema of a success, nil when none is known. Several
-// 2xx answers with different schemas are joined by anyOf. The default answer
-// counts only when no 2xx is declared, because it is then the only success.
+// outputSchema returns the schema of a successful response, or nil if none is known. Several 2xx
+// responses with different schemas are joined by anyOf. The default response counts only if no 2xx
+// response is declared, because it is then the only success.
 func (b *builder) outputSchema(responses *openapi3.Responses) any {
 	var ok []string
 	for _, code := range responses.Keys() {

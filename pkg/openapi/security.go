@@ -13,15 +13,15 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// security turns security requirements into what an HTTP tool sends. Secrets are
-// named by environment variables and never written.
+// security converts security requirements to the credentials that an HTTP tool sends. Secrets are
+// read from environment variables and never written.
 type security struct {
 	schemes map[string]*openapi3.SecurityScheme
-	prefix  string // of variable names
-	base    string // the server, for relative token URLs
+	prefix  string // prefix of variable names
+	base    string // URL of the server, for relative token URLs
 }
 
-// credentials is what one operation sends.
+// credentials are the credentials that one operation sends.
 type credentials struct {
 	auth    *v1.Auth
 	headers map[string]string
@@ -29,9 +29,9 @@ type credentials struct {
 	env     []string
 }
 
-// choose returns the credentials of the first alternative that an HTTP tool can
-// send (OpenAPI 3.1.1, section 4.8.30: one of the requirements has to hold, and
-// all schemes of that one). An empty alternative allows calls without any.
+// choose returns the credentials of the first alternative that an HTTP tool can send. One of the
+// requirements must hold, with all of its schemes (OpenAPI 3.1.1, section 4.8.30). An empty
+// alternative allows calls without credentials.
 func (s *security) choose(reqs openapi3.SecurityRequirements) (*credentials, error) {
 	if len(reqs) == 0 || slices.ContainsFunc(reqs, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 }) {
 		return &credentials{}, nil
@@ -139,9 +139,8 @@ func (s *security) tokenURL(raw string) (string, error) {
 	return u.String(), nil
 }
 
-// variable names the environment variable of a scheme: PETSTORE_API_KEY. When
-// two schemes of the document would share it, the scheme's own name tells them
-// apart: DATADOG_APP_KEY_AUTH.
+// variable returns the name of a scheme's environment variable: PETSTORE_API_KEY. If two schemes of
+// the document would share a variable, the scheme's name is added: DATADOG_APP_KEY_AUTH.
 func (s *security) variable(name, what string) string {
 	for other, scheme := range s.schemes {
 		if other != name && slices.Contains(wants(scheme), what) {
@@ -155,7 +154,7 @@ func (s *security) variable(name, what string) string {
 	return s.prefix + "_" + what
 }
 
-// wants says which kinds of variable a scheme reads.
+// wants returns the kinds of variables that a scheme reads.
 func wants(s *openapi3.SecurityScheme) []string {
 	switch {
 	case s == nil:
@@ -172,8 +171,8 @@ func wants(s *openapi3.SecurityScheme) []string {
 
 var token = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+.^_`|~-]+$")
 
-// isToken reports whether s is a field name (RFC 9110, section 5.6.2) that a
-// manifest may set; those that frame the message belong to the transport.
+// isToken reports whether s is a field name (RFC 9110, section 5.6.2) that a manifest may set.
+// Fields that frame the message are reserved for the transport.
 func isToken(s string) bool {
 	return !v1.IsTransportHeader(s) && !strings.EqualFold(s, "host") && token.MatchString(s) && !strings.Contains(s, "${")
 }

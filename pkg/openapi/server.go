@@ -13,14 +13,14 @@ import (
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
-// errNoServer is found in the error of [Document.Import] when no server is known.
+// errNoServer is wrapped in the error of [Document.Import] if no server is known.
 var errNoServer = errors.New("the document names no server with an absolute URL: name one with --server https://host/base")
 
-// serverURL returns the base URL of the first server, its variables replaced by
-// their defaults (OpenAPI 3.1.1, sections 4.8.5 and 4.8.6). A relative URL is
-// relative to the address of the document, which base is; "" for a file.
+// serverURL returns the base URL of the first server, with variables replaced by their defaults (OpenAPI 3.1.1,
+// sections 4.8.5 and 4.8.6). A relative URL is resolved against base, the address of the document, which is "" for a
+// file.
 func serverURL(servers openapi3.Servers, base string) (string, error) {
-	raw := "/" // OpenAPI 3.1.1, section 4.8.1: the default of servers
+	raw := "/" // the default server (OpenAPI 3.1.1, section 4.8.1)
 	if len(servers) > 0 && servers[0] != nil {
 		raw = servers[0].URL
 		for name, v := range servers[0].Variables {
@@ -47,7 +47,7 @@ func serverURL(servers openapi3.Servers, base string) (string, error) {
 	return checkServer(u)
 }
 
-// checkServer returns the URL as text, without a slash at its end.
+// checkServer returns the URL as text, without a trailing slash.
 func checkServer(u *url.URL) (string, error) {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
@@ -58,23 +58,23 @@ func checkServer(u *url.URL) (string, error) {
 		return "", fmt.Errorf("server %q: %q is not a host name", u.Redacted(), u.Host)
 	}
 	u.Fragment, u.RawQuery = "", ""
-	u.Path, u.RawPath = path.Clean("/"+u.Path), "" // without . and .., which a manifest may not hold
+	u.Path, u.RawPath = path.Clean("/"+u.Path), "" // a manifest must not contain . and .. segments
 	if u.Path == "/" {
 		u.Path = ""
 	}
 	return strings.TrimSuffix(u.Scheme+"://"+u.Host+literal(u.EscapedPath()), "/"), nil
 }
 
-// isPrivate reports whether the host of a URL is an address that calls are refused to, as far as that is known without DNS.
+// isPrivate reports whether the host of a URL is an address to which calls are refused, as far as this is known
+// without DNS.
 func isPrivate(host string) bool {
 	name := (&url.URL{Host: host}).Hostname()
 	addr, err := netip.ParseAddr(name)
 	return netaddr.IsLoopbackHost(name) || err == nil && netaddr.Check(addr) != nil
 }
 
-// literal escapes text of the document that becomes part of a URL template, so
-// that it can be neither an action {{…}} nor a variable ${…}: a document must
-// not name what is read from the environment.
+// literal escapes text from the document that becomes part of a URL template, so that it can contain neither an
+// action {{…}} nor a variable ${…}: a document must not choose what is read from the environment.
 func literal(s string) string {
 	const hex = "0123456789ABCDEF"
 	const plain = "-._~!&'()*+,;=:@/%?$"

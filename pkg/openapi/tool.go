@@ -33,13 +33,13 @@ func (b *builder) labels(op *openapi3.Operation) map[string]string {
 	return orNil(l)
 }
 
-// Bounds of texts that models read.
+// Maximum lengths of texts that models read.
 const (
 	maxDescription = 1024
 	maxTitle       = 120
 )
 
-// description joins summary and description of the operation.
+// description joins the summary and the description of the operation.
 func (b *builder) description(op *openapi3.Operation) string {
 	summary, long := clean(op.Summary), clean(op.Description)
 	text := summary
@@ -59,8 +59,7 @@ func (b *builder) description(op *openapi3.Operation) string {
 	return cut(text, maxDescription)
 }
 
-// clean removes what does not belong into text: control characters, and spaces at
-// the ends of lines, which YAML cannot write as a block.
+// clean removes control characters, and spaces at line ends, which YAML cannot write in a block.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -80,7 +79,7 @@ func clean(s string) string {
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
-// cut shortens text to at most limit characters, at a space where one is near.
+// cut shortens text to at most limit characters, at a nearby space if possible.
 func cut(s string, limit int) string {
 	r := []rune(s)
 	if len(r) <= limit {
@@ -93,7 +92,7 @@ func cut(s string, limit int) string {
 	return strings.TrimRight(s, " \n") + "…"
 }
 
-// hints says what the method promises (RFC 9110, sections 9.2.1 and 9.2.2).
+// hints returns the hints that follow from the method (RFC 9110, sections 9.2.1 and 9.2.2).
 func hints(method, summary string) *v1.Hints {
 	yes := true
 	h := &v1.Hints{Title: strings.ReplaceAll(cut(clean(summary), maxTitle), "\n", " ")}
@@ -109,7 +108,7 @@ func hints(method, summary string) *v1.Hints {
 	return h
 }
 
-// http says how the call becomes a request.
+// http returns the HTTP request that a call sends.
 func (b *builder) http(op *openapi3.Operation, server string) *v1.HTTPSpec {
 	var path strings.Builder
 	for _, s := range pathSegments(b.op.path) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// orders hold the order in which the members of objects were written, where it is not that of their names. An object is
+// orders holds the written order of the members of objects, if it differs from the order of their names. An object is
 // identified by its address and not by its place, because aliases share objects.
 type orders map[uintptr][]string
 
@@ -18,7 +18,7 @@ func (o orders) note(m map[string]any, names []string) {
 	}
 }
 
-// names returns the names of an object's members in the order of the text.
+// names returns the member names of an object in the order of the text.
 func (o orders) names(m map[string]any) []string {
 	written, ok := o[address(m)]
 	if !ok {

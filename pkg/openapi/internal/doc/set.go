@@ -15,7 +15,7 @@ import (
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
-// MaxFiles is the most files that one document may refer to.
+// MaxFiles is the maximum number of files that one document may refer to.
 const MaxFiles = 200
 
 // A File is one parsed file of a [Set].
@@ -25,9 +25,9 @@ type File struct {
 	Root any
 
 	orders  orders
-	ids     map[string]string // $id as written -> pointer
+	ids     map[string]string // $id as written to pointer
 	roots   map[string]bool   // pointers of schemas with an $id
-	anchors map[string]string // resource pointer + "#" + name -> pointer
+	anchors map[string]string // resource pointer + "#" + name to pointer
 }
 
 // A Location is a place in a file.
@@ -41,10 +41,10 @@ func (l Location) Child(tokens ...string) Location {
 	return Location{l.File, v1.Pointer(l.Pointer, tokens...)}
 }
 
-// String names the location as references do: file#pointer.
+// String returns the location in the form of a reference: file#pointer.
 func (l Location) String() string { return l.File.Name + "#" + l.Pointer }
 
-// A Set is a document with the files it refers to.
+// A Set is a document together with the files that it refers to.
 type Set struct {
 	// Main is the document itself.
 	Main *File
@@ -75,10 +75,10 @@ func newFile(name string, root any, written orders) *File {
 	return f
 }
 
-// Names returns the names of the members of an object of the file, in the order in which they stand in it.
+// Names returns the member names of an object in the file, in their written order.
 func (f *File) Names(object map[string]any) []string { return f.orders.names(object) }
 
-// index notes $id and $anchor (JSON Schema 2020-12 core, sections 8.2.1 and 8.2.2).
+// index records $id and $anchor (JSON Schema 2020-12 core, sections 8.2.1 and 8.2.2).
 func (f *File) index(v any, pointer, resource string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -108,7 +108,7 @@ func (f *File) index(v any, pointer, resource string) {
 	}
 }
 
-// resource returns the pointer of the schema resource that holds pointer.
+// resource returns the pointer of the schema resource that contains pointer.
 func (f *File) resource(pointer string) string {
 	if len(f.ids) == 0 {
 		return ""
@@ -121,8 +121,7 @@ func (f *File) resource(pointer string) string {
 	return ""
 }
 
-// Resolve follows one reference that stands at from. It does not follow a
-// reference that stands at the target.
+// Resolve follows one reference found at from. It does not follow a reference found at the target.
 func (s *Set) Resolve(from Location, ref string) (Location, any, error) {
 	address, fragment, _ := strings.Cut(ref, "#")
 	at := Location{File: from.File, Pointer: from.File.resource(from.Pointer)}

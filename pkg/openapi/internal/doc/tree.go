@@ -19,22 +19,22 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// Bounds of a document. Aliases count as often as they are used.
+// Bounds of a document. Aliases count at each use.
 const (
-	// MaxBytes is the most bytes that are read, all files together.
+	// MaxBytes is the maximum size of all files together.
 	MaxBytes = 50 << 20
-	// MaxDepth is the deepest nesting of objects and lists.
+	// MaxDepth is the maximum nesting of objects and arrays.
 	MaxDepth = 200
-	// MaxNodes is the most values in one file.
+	// MaxNodes is the maximum number of values in one file.
 	MaxNodes = 8_000_000
-	// MaxExponent bounds the exponent of a number, and its digits: a number such as
-	// 1e999999999 takes a validator down that computes with exact numbers.
+	// MaxExponent is the maximum exponent and the maximum number of digits of a number. A number such as
+	// 1e999999999 would exhaust a validator that uses exact arithmetic.
 	MaxExponent = 400
 )
 
-// Parse reads YAML 1.2 or JSON. Numbers keep every digit. The text is read by pkg/manifest: no, on and y are text
-// in YAML. Merge keys (<<) are followed, because public documents use them, and of keys that stand twice the last
-// wins, as in JSON. What aliases name is shared.
+// Parse reads YAML 1.2 or JSON. Numbers keep every digit. pkg/manifest reads the text: no, on and y are text in
+// YAML. Merge keys (<<) are followed, because public documents use them. If a key is repeated, the last value
+// wins, as in JSON. Values named by aliases are shared.
 func Parse(data []byte) (any, error) { return parse(data, orders{}) }
 
 func parse(data []byte, o orders) (any, error) {
@@ -43,7 +43,7 @@ func parse(data []byte, o orders) (any, error) {
 	}
 	root, err := document("", data)
 	if err != nil && bytes.HasPrefix(bytes.TrimLeft(data, "\xef\xbb\xbf \t\r\n"), []byte("{")) {
-		_, err = document("broken.json", data) // the place in broken JSON is clearer than that in broken YAML
+		_, err = document("broken.json", data) // JSON errors have a clearer place than YAML errors
 	}
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func checkNumber(s string) error {
 type anchored struct {
 	value any
 	nodes int
-	depth int // of the value itself
+	depth int // depth of the value itself
 	open  bool
 }
 
@@ -142,8 +142,7 @@ func (r *reader) value(n *yaml.Node, depth int) (any, error) {
 	return nil, fmt.Errorf("line %d: unexpected YAML node", n.Line)
 }
 
-// open reads a node with children and, when it has an anchor, remembers what it
-// costs to use it again.
+// open reads a node with children. For a node with an anchor, it records the cost of using the node again.
 func (r *reader) open(n *yaml.Node, depth int, read func() (any, error)) (any, error) {
 	if n.Anchor == "" {
 		return read()
@@ -217,7 +216,7 @@ func (r *reader) mapping(n *yaml.Node, depth int) (any, error) {
 	return m, nil
 }
 
-// scalar is the value of a scalar. Infinity and NaN stay text: JSON has no such numbers.
+// scalar returns the value of a scalar. Infinity and NaN stay text: JSON has no such numbers.
 func scalar(n *yaml.Node) (any, error) {
 	switch strings.ToLower(strings.TrimLeft(n.Value, "+-")) {
 	case ".inf", ".nan":

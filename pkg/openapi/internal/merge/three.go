@@ -13,7 +13,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Absent stands for a field that is not there.
+// Absent stands for a missing field.
 var Absent any = absent{}
 
 type absent struct{}
@@ -22,7 +22,7 @@ type absent struct{}
 type Conflict struct {
 	// Path is the JSON pointer of the field.
 	Path string
-	// Base, Ours and Theirs are its values; [Absent] where it is not there.
+	// Base, Ours and Theirs are its values, or [Absent] if the field is missing.
 	Base, Ours, Theirs any
 }
 
@@ -80,7 +80,7 @@ func get(m map[string]any, k string) any {
 	return Absent
 }
 
-// Equal reports whether two trees are the same.
+// Equal reports whether two trees are equal.
 func Equal(a, b any) bool { return reflect.DeepEqual(a, b) }
 
 // mergeSets merges three lists of distinct texts: theirs, without the texts that ours removed, and with those that ours

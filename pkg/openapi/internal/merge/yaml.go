@@ -9,11 +9,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Edit changes a YAML document with the value from into one with the value to. Fields that are the same in both keep
+// Edit changes a YAML document with the value from so that its value becomes to. Fields that are equal in both keep
 // their text, order and comments. encode writes a value as a YAML document.
 //
-// The caller should read the result back: a document that uses aliases in changed
-// places may not survive.
+// The caller should read the result back: a document that uses aliases in changed places may not survive.
 func Edit(text []byte, from, to any, encode func(any) ([]byte, error)) ([]byte, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
@@ -73,14 +72,14 @@ func (e editor) node(n *yaml.Node, from, to any) error {
 	return e.replace(n, to)
 }
 
-// replace puts a new value into a node and keeps the comments around it.
+// replace puts a new value into a node and keeps the comments around the node.
 func (e editor) replace(n *yaml.Node, to any) error {
 	fresh, err := e.fresh(to)
 	if err != nil {
 		return err
 	}
 	fresh.HeadComment, fresh.LineComment, fresh.FootComment = n.HeadComment, n.LineComment, n.FootComment
-	if fresh.Kind != yaml.ScalarNode && fresh.LineComment != "" && len(fresh.Content) > 0 { // no line is left to stand on
+	if fresh.Kind != yaml.ScalarNode && fresh.LineComment != "" && len(fresh.Content) > 0 { // the value spans several lines, so the comment moves above it
 		first := fresh.Content[0]
 		first.HeadComment, fresh.LineComment = fresh.LineComment, ""
 	}
@@ -136,7 +135,7 @@ func (e editor) mapping(n *yaml.Node, was, now map[string]any) error {
 			return err
 		}
 		at := len(content)
-		if sorted { // a new field of sorted ones takes its place among them
+		if sorted { // a new field is inserted in sorted order
 			for at = 0; at < len(content) && content[at].Value < k; at += 2 {
 			}
 		}
@@ -144,7 +143,7 @@ func (e editor) mapping(n *yaml.Node, was, now map[string]any) error {
 	}
 	n.Content = content
 	if len(added) > 0 {
-		n.Style &^= yaml.FlowStyle // a flow mapping with new blocks in it would be one long line
+		n.Style &^= yaml.FlowStyle // in flow style, a mapping with new blocks would be one long line
 	}
 	return nil
 }
@@ -158,7 +157,7 @@ func isSorted(content []*yaml.Node) bool {
 	return true
 }
 
-// sequence keeps the elements at both ends that did not change.
+// sequence keeps the unchanged elements at both ends.
 func (e editor) sequence(n *yaml.Node, was, now []any) error {
 	if len(was) == len(now) {
 		for i := range was {

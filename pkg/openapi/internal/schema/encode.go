@@ -10,8 +10,7 @@ import (
 	jsonschema "toolctl.dev/toolctl/pkg/schema"
 )
 
-// order puts the keywords of a schema in the order in which people read them;
-// those that are not in it follow by name, and $defs comes last.
+// order lists the keywords of a schema in reading order. Other keywords follow by name, and $defs comes last.
 var order = func() map[string]int {
 	words := []string{jsonschema.Ref, "title", "description", "type", "format", "enum", "const", "properties", "required", "additionalProperties", "items"}
 	m := make(map[string]int, len(words))
@@ -22,24 +21,24 @@ var order = func() map[string]int {
 	return m
 }()
 
-// Encode writes a converted schema as JSON: keywords always in the same order, properties in that of the document.
+// Encode writes a converted schema as JSON, with keywords in a fixed order and properties in document order.
 func Encode(v any) json.RawMessage {
 	var e encoder
 	e.encode(v, true)
 	return e.Bytes()
 }
 
-// EncodeSorted is [Encode] with properties by name: the same text for all orders of them.
+// EncodeSorted is [Encode] with properties sorted by name, so that the text does not depend on their order.
 func EncodeSorted(v any) json.RawMessage {
 	e := encoder{sorted: true}
 	e.encode(v, true)
 	return e.Bytes()
 }
 
-// Properties are the properties of a converted schema, in the order of the document.
+// Properties are the properties of a converted schema, in document order.
 type Properties []Property
 
-// A Property is one of them.
+// A Property is one of [Properties].
 type Property struct {
 	Name   string
 	Schema any
@@ -50,7 +49,7 @@ type encoder struct {
 	sorted bool
 }
 
-// encode writes a value; isSchema says that its keys are keywords.
+// encode writes a value. isSchema tells whether its keys are keywords.
 func (b *encoder) encode(v any, isSchema bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -87,7 +86,7 @@ func (b *encoder) encode(v any, isSchema bool) {
 	}
 }
 
-// child writes the value of a key: below a keyword it is data, schemas by name, or schemas.
+// child writes the value of a key. The value of a keyword is data, a map of schemas, or schemas.
 func (b *encoder) child(key string, v any, isSchema bool) {
 	switch key {
 	case "properties", "patternProperties", "dependentSchemas", "$defs":
@@ -108,7 +107,7 @@ func (b *encoder) child(key string, v any, isSchema bool) {
 	b.encode(v, isSchema)
 }
 
-// named writes schemas by name.
+// named writes a map of schemas.
 func (b *encoder) named(list Properties) {
 	if b.sorted {
 		list = slices.SortedFunc(slices.Values(list), func(x, y Property) int { return cmp.Compare(x.Name, y.Name) })
@@ -128,7 +127,7 @@ func (b *encoder) named(list Properties) {
 func (b *encoder) scalar(v any) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic("schema: a tree that is not JSON: " + err.Error()) // trees come from doc.Parse
+		panic("schema: a tree that is not JSON: " + err.Error()) // trees come from doc.Parse, so they are JSON
 	}
 	b.Write(text)
 }

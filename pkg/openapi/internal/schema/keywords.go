@@ -12,21 +12,20 @@ import (
 	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
 )
 
-// A keyword of JSON Schema 2020-12 that is kept.
+// A keyword is a keyword of JSON Schema 2020-12 that is kept.
 type keyword struct {
-	// annotation says that it constrains nothing.
+	// annotation means that the keyword constrains nothing.
 	annotation bool
-	// convert returns the converted value; ok is false when the value is not what the
-	// keyword wants, and the keyword is left out.
+	// convert returns the converted value. If ok is false, the value does not suit the keyword, and
+	// the keyword is left out.
 	convert func(w *walk, at doc.Location, v any) (out any, ok bool)
-	// wants says what a value must be, for the warning.
+	// wants describes the required value, for the warning.
 	wants string
 }
 
-// keywords is the one list of what is kept. What is not in it is dropped:
-// discriminator, xml, externalDocs and x-… are no constraints, $defs, $id and
-// $anchor have served when references were resolved. References, nullable, example,
-// required and the exclusive bounds are treated apart.
+// keywords is the list of kept keywords; all others are dropped: discriminator, xml, externalDocs
+// and x-… are not constraints, and $defs, $id and $anchor are only used to resolve references.
+// References, nullable, example, required and the exclusive bounds are handled separately.
 func keywords() map[string]keyword {
 	text := keyword{convert: is[string], wants: "text"}
 	note := keyword{convert: is[string], wants: "text", annotation: true}
@@ -128,7 +127,7 @@ func pattern(_ *walk, _ doc.Location, v any) (any, bool) {
 
 const maxPattern = 10_000
 
-// isRegexp reports whether a pattern is one for the engines of pkg/validate.
+// isRegexp reports whether the engines of pkg/validate can use a pattern.
 func isRegexp(s string) bool {
 	if len(s) > maxPattern {
 		return false

@@ -1,6 +1,6 @@
-// Package schema turns the schemas of OpenAPI 3.0 and 3.1 into JSON Schema
-// 2020-12. A schema that is referred to becomes a definition: its references
-// read "#/$defs/Name", so recursive schemas stay recursive.
+// Package schema converts the schemas of OpenAPI 3.0 and 3.1 to JSON Schema 2020-12. A referenced
+// schema becomes a definition: its references read "#/$defs/Name", so recursive schemas stay
+// recursive.
 //
 // It works on the raw tree and not on a typed model: no keyword is lost, and
 // numbers keep every digit.
@@ -19,14 +19,14 @@ import (
 	jsonschema "toolctl.dev/toolctl/pkg/schema"
 )
 
-// Direction says who writes the value that a schema describes.
+// Direction tells who writes the value that a schema describes.
 type Direction int
 
-// Directions.
+// The directions.
 const (
-	// Request: the caller writes it; readOnly properties are left out.
+	// Request: the caller writes the value; readOnly properties are left out.
 	Request Direction = iota + 1
-	// Response: the server writes it; writeOnly properties are not required.
+	// Response: the server writes the value; writeOnly properties are not required.
 	Response
 )
 
@@ -34,11 +34,11 @@ const (
 type Fragment struct {
 	// Value is the schema: an object or a boolean.
 	Value any
-	// Refs are the names of the definitions that Value refers to itself, sorted.
+	// Refs are the names of the definitions to which Value refers directly, sorted.
 	Refs []string
 	// Size is the length of Value as JSON.
 	Size int
-	// Violations are references that lead nowhere; a schema with violations must not be used.
+	// Violations are references without a target. A schema with violations must not be used.
 	Violations []string
 }
 
@@ -54,11 +54,11 @@ type Converter struct {
 	steps int
 }
 
-// maxSteps is the most schemas that are looked at for one document. It is far
-// above the largest public documents, and ends documents made to be expensive.
+// maxSteps is the maximum number of schemas visited for one document. It is far above the largest
+// public documents, and stops documents that are built to be expensive.
 const maxSteps = 5_000_000
 
-// step counts n schemas, and reports whether that many may be looked at.
+// step counts n schemas, and reports whether the limit allows them.
 func (c *Converter) step(n int) bool {
 	c.steps += n
 	return c.steps <= maxSteps
@@ -69,14 +69,14 @@ type defKey struct {
 	dir  Direction
 }
 
-// New returns a converter. v30 says that the document is OpenAPI 3.0, where
-// keywords beside a reference do not count. warn is told once of each place where a
-// schema could not be kept as it is.
+// New returns a converter. v30 means that the document is OpenAPI 3.0, where keywords beside a
+// reference are ignored. warn is called once for each place where a schema could not be kept as
+// written.
 func New(set *doc.Set, v30 bool, warn func(at doc.Location, message string)) *Converter {
 	return &Converter{set: set, v30: v30, words: keywords(), warn: warn, names: map[string]doc.Location{}, defs: map[defKey]*Fragment{}}
 }
 
-// Convert converts the schema that stands at a place.
+// Convert converts the schema at a place.
 func (c *Converter) Convert(at doc.Location, node any, dir Direction) *Fragment {
 	w := &walk{c: c, dir: dir, refs: map[string]bool{}}
 	f := &Fragment{Value: w.schema(at, node, nil)}
@@ -97,7 +97,7 @@ func (c *Converter) Def(name string, dir Direction) *Fragment {
 	}
 	at := c.names[name]
 	_, node, err := c.set.Resolve(doc.Location{File: at.File}, "#"+escapeFragment(at.Pointer))
-	if err != nil { // name was made for a target that was there
+	if err != nil { // the target existed when the name was made
 		panic("schema: a definition vanished: " + err.Error())
 	}
 	f := c.Convert(at, node, dir)
@@ -107,9 +107,9 @@ func (c *Converter) Def(name string, dir Direction) *Fragment {
 
 func escapeFragment(p string) string { return strings.ReplaceAll(p, "%", "%25") }
 
-// Defs returns the definitions that the given names need, their own needs
-// included. When they are larger than limit bytes, the ones farthest away are
-// replaced by a schema that accepts anything, and cut says how many.
+// Defs returns the definitions that the given names need, directly and indirectly. If they are
+// larger than limit bytes, the most distant ones are replaced by a schema that accepts anything,
+// and cut is their number.
 func (c *Converter) Defs(names []string, dir Direction, limit int) (defs map[string]any, cut int, violations []string) {
 	defs = map[string]any{}
 	queue := slices.Clone(names)
@@ -136,8 +136,8 @@ func (c *Converter) Defs(names []string, dir Direction, limit int) (defs map[str
 
 const components = "/components/schemas/"
 
-// name returns the name of the definition for a target. It depends on the
-// target alone, so it is the same in every import.
+// name returns the name of the definition for a target. It depends only on the target, so it is the
+// same in every import.
 func (c *Converter) name(target doc.Location) string {
 	last := target.Pointer[strings.LastIndexByte(target.Pointer, '/')+1:]
 	if target.Pointer == "" {
@@ -164,9 +164,8 @@ func legal(s string) string {
 	return s[:min(len(s), 100)]
 }
 
-// Follow follows the references that stand at a place until it finds a schema
-// that is not only a reference. In OpenAPI 3.1 a reference with keywords beside
-// it is a schema of its own.
+// Follow follows the references at a place until it finds a schema that is not only a reference. In
+// OpenAPI 3.1, a reference with sibling keywords is a schema of its own.
 func (c *Converter) Follow(at doc.Location, node any) (doc.Location, any, error) {
 	for range maxHops {
 		m, ok := node.(map[string]any)
@@ -187,10 +186,10 @@ func (c *Converter) Follow(at doc.Location, node any) (doc.Location, any, error)
 
 const maxHops = 64
 
-// apart are the constraints that are not in the table of keywords.
+// apart are the constraints that are missing from the table of keywords.
 var apart = map[string]bool{"required": true, "nullable": true, "exclusiveMinimum": true, "exclusiveMaximum": true, jsonschema.DynamicRef: true}
 
-// hasConstraint reports whether a keyword other than an annotation stands beside a reference.
+// hasConstraint reports whether a reference has a sibling keyword other than an annotation.
 func (c *Converter) hasConstraint(m map[string]any) bool {
 	for k := range m {
 		if kw, known := c.words[k]; known && !kw.annotation || apart[k] {

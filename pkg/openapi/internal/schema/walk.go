@@ -22,8 +22,8 @@ type walk struct {
 // nameSet is a set of property names.
 type nameSet map[string]bool
 
-// schema converts one schema. absent are properties that an enclosing schema of
-// the same object leaves out.
+// schema converts one schema. absent are properties that an enclosing schema of the same object
+// leaves out.
 func (w *walk) schema(at doc.Location, node any, absent nameSet) any {
 	if !w.c.step(1) {
 		w.violation(fmt.Sprintf("the document's schemas are too many: more than %d are reached", maxSteps))
@@ -72,7 +72,7 @@ func (w *walk) schema(at doc.Location, node any, absent nameSet) any {
 			}
 		case "items":
 			if list, isList := v.([]any); isList && len(list) > 0 && m["prefixItems"] == nil {
-				k, val, ok = "prefixItems", w.list(child, list, nil), true // the list form of draft-04
+				k, val, ok = "prefixItems", w.list(child, list, nil), true // the array form of draft-04
 			} else {
 				val, ok = kw.convert(w, child, v)
 			}
@@ -99,7 +99,7 @@ func (w *walk) schema(at doc.Location, node any, absent nameSet) any {
 	return out
 }
 
-// violation notes why the fragment must not be used; one reason is told once.
+// violation records why the fragment must not be used. It records each reason once.
 func (w *walk) violation(reason string) {
 	if !slices.Contains(w.violations, reason) && len(w.violations) < 20 {
 		w.violations = append(w.violations, reason)
@@ -192,7 +192,7 @@ func (w *walk) collectAbsent(at doc.Location, m map[string]any, into nameSet, se
 	seen[at] = true
 	for name, p := range props {
 		if pm, ok := p.(map[string]any); !ok || pm[jsonschema.Ref] == nil && pm[mark(w.dir)] == nil {
-			continue // the usual case, before a location is made
+			continue // the usual case, which needs no location
 		}
 		if w.c.Absent(at.Child("properties", name), p, w.dir) {
 			into[name] = true
@@ -226,7 +226,7 @@ func (c *Converter) Absent(at doc.Location, node any, dir Direction) bool {
 	return err == nil && ok && t[word] == true
 }
 
-// mark is the keyword of the properties that a direction leaves out.
+// mark returns the keyword of the properties that a direction leaves out.
 func mark(dir Direction) string {
 	if dir == Response {
 		return "writeOnly"
@@ -251,9 +251,8 @@ func (w *walk) exclusive(at doc.Location, m map[string]any, word, bound string, 
 	}
 }
 
-// nullable gives a converted schema the value null as well (OpenAPI 3.0.3, Schema
-// Object, nullable). A schema made of others is joined with null by anyOf: its
-// parts say nothing about null.
+// nullable returns a converted schema that also accepts null (OpenAPI 3.0.3, Schema Object,
+// nullable). A composed schema is joined with null by anyOf, because its parts do not mention null.
 func nullable(out map[string]any) map[string]any {
 	for _, k := range []string{jsonschema.Ref, "allOf", "anyOf", "oneOf", "not", "if"} {
 		if _, ok := out[k]; ok {
