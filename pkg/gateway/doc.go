@@ -1,4 +1,4 @@
-// Package gateway opens manifests as one running whole: where they come from, the
+// Package gateway combines the parts of a running program: the source of the manifests, the
 // registry, the sessions to MCP servers, the store, and one MCP server in front of them.
 //
 //	g, err := gateway.Open(ctx, gateway.Options{Source: gateway.Files(manifest.Options{}, "manifests/")})
@@ -11,18 +11,18 @@
 //
 // # Violations
 //
-// A manifest with a violation hides nothing else: its object is listed as not ready, and
-// [Gateway.Violations] says why. A set that is loaded later, by [Gateway.Reload] or because of
-// [Options.Watch], changes nothing when it has a violation: the one before it is served on.
+// A manifest with a violation does not affect others: its object is listed as not ready, and
+// [Gateway.Violations] says why. If a set that is loaded later, by [Gateway.Reload] or
+// [Options.Watch], has a violation, it is ignored and the previous set stays in use.
 //
 // # MCP servers
 //
-// A server is asked what it offers when something first needs it, and all are once the
-// gateway serves. One that is slow or down holds up nothing but its own tools: no call of
-// another tool waits for it, and no reload.
+// A server is queried when something first needs it, and all servers are queried once the
+// gateway serves. A server that is slow or down delays only its own tools, but no other
+// calls and no reload.
 //
-// # What is kept
+// # Storage
 //
 // Without a [store.Store] counts, approvals and overrides live as long as the gateway, and
-// there is no audit.
+// there is no audit log.
 package gateway

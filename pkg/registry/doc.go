@@ -8,19 +8,19 @@
 //
 // # One call
 //
-// [Registry.Execute] looks the tool up, coerces and validates the arguments, asks
-// the policies, runs the executor within its time, validates the result, masks
-// what must not be seen and writes the audit line, in this order.
+// [Registry.Execute] looks the tool up, coerces and validates the arguments,
+// evaluates the policies, runs the executor within its timeout, validates the result,
+// masks secrets and writes the audit record, in this order.
 //
 // # Snapshots
 //
-// A [Registry] holds an unchanging snapshot of all objects. [Registry.Register],
+// A [Registry] holds an immutable snapshot of all objects. [Registry.Register],
 // [Registry.Unregister] and [Registry.Replace] build the next one and swap it, so
-// a call takes no lock and sees one whole set.
+// a call takes no lock and sees a consistent set.
 //
-// # What is broken
+// # Broken manifests
 //
 // A tool whose manifest is broken is listed as not ready, with the reason, and
-// does not hide or stop the others. A policy whose manifest is broken might have
-// refused, so the tools of its namespace are not ready until it is fixed.
+// does not affect other tools. A policy whose manifest is broken might have
+// refused calls, so the tools of its namespace are not ready until it is fixed.
 package registry

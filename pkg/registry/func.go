@@ -25,23 +25,23 @@ type GoTool struct {
 	executor Executor
 }
 
-// Func makes a tool of a Go function. It registers like a manifest, and its calls go
+// Func makes a tool of a Go function. It is registered like a manifest, and its calls go
 // through the call pipeline: arguments and results are validated, policies apply, and the
-// audit has a line.
+// audit log has records.
 //
 // The schemas come from the types: a struct is an object whose properties have the
-// names of the json tags; a field without one has its own in lower camel case (Location
-// is location), in arguments and results. The tags doc and description describe a
+// names of the json tags; a field without a tag has its own name in lower camel case
+// (Location becomes location), in arguments and results. The tags doc and description describe a
 // property, and enum lists its values: `enum:"celsius,fahrenheit"`. A field is optional when
-// it is a pointer or has omitempty or omitzero; other properties than the fields are
+// it is a pointer or has omitempty or omitzero; unknown properties are
 // refused. In must be a struct or a pointer to one, a map with string keys, or
-// json.RawMessage for any object. A type that has no schema, such as a channel or one that contains itself, is
+// json.RawMessage for any object. A type that has no schema, such as a channel or a recursive type, is
 // a violation of the tool: Register refuses it. An Out of json.RawMessage or [v1.Result] has no
-// schema; a v1.Result is the result as it is.
+// schema; a v1.Result becomes the result unchanged.
 //
 // An error of fn fails the call as a [v1.ExecutionError] with its text, unless it is
-// one of the typed errors of api/v1 already. fn finds the call it serves with [Session].
-// It may be called by many goroutines at once.
+// already one of the typed errors of api/v1. [Session] returns the call that fn executes.
+// fn must be safe for concurrent use.
 func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error)) *GoTool {
 	t := &GoTool{Tool: v1.Tool{
 		Header: v1.Header{APIVersion: v1.APIVersion, Kind: v1.KindTool, Metadata: v1.Metadata{Name: name}},

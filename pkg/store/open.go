@@ -11,32 +11,29 @@ import (
 	"time"
 )
 
-// Options change how a store is opened. The zero value opens an existing store.
+// Options configure how a store is opened. The zero value opens an existing store.
 type Options struct {
-	// Create makes the file and its folder when they do not exist, readable by
-	// their owner only (0600 and 0700). A file or folder that others can write is refused,
-	// and a file that others can read is made 0600. Default: a missing store is an error that
-	// is [fs.ErrNotExist].
+	// Create creates the file and its folder if they do not exist, accessible to their owner only (0600 and 0700). A
+	// file or folder that others can write is refused, and a file that others can read is changed to 0600. Default: a
+	// missing store is an error that is [fs.ErrNotExist].
 	Create bool
-	// BusyTimeout is how long to wait for another process that is writing before
-	// giving up with [ErrBusy]. Default: 10 s.
+	// BusyTimeout is how long to wait for another writing process before the error [ErrBusy]. Default: 10 s.
 	BusyTimeout time.Duration
-	// WatchInterval is how often a watch looks for the changes of other processes;
-	// those of this process reach it at once. Default: 250 ms.
+	// WatchInterval is the interval at which a watch looks for changes by other processes; it gets changes by this
+	// process at once. Default: 250 ms.
 	WatchInterval time.Duration
-	// KeepChanges is how many changes a watch can go back; older ones are
-	// compacted. Default: 10,000.
+	// KeepChanges is the number of changes that a watch can go back; older ones are compacted. Default: 10,000.
 	KeepChanges int
-	// MaxBytes is how large the file may become; what would make it larger is refused with
-	// [ErrLimit]. A file that is larger already does not grow. Default: no limit.
+	// MaxBytes is the maximum size of the file. A larger change fails with [ErrLimit]. A file that is larger already
+	// does not grow. Default: no limit.
 	MaxBytes int64
-	// MaxConnections is how many connections to a database this process may have, the one that
-	// listens for changes included; at least 3. Default: what the DSN says (pool_max_conns, and one
-	// that listens), else [DefaultConnections].
+	// MaxConnections is the maximum number of connections of this process to a database, including the one that listens
+	// for changes; at least 3. Default: pool_max_conns in the DSN plus the one that listens, or else
+	// [DefaultConnections].
 	MaxConnections int
 }
 
-// Check refuses options that make no sense. Backends call it.
+// Check returns an error for invalid options. Backends call it.
 func (o Options) Check() error {
 	if o.BusyTimeout < 0 || o.WatchInterval < 0 || o.KeepChanges < 0 || o.MaxBytes < 0 {
 		return errors.New("store: BusyTimeout, WatchInterval, KeepChanges and MaxBytes may not be negative")
@@ -44,29 +41,26 @@ func (o Options) Check() error {
 	return nil
 }
 
-// DefaultConnections let 10 gateways, one more of a rolling upgrade and 2 operators share the 97
+// DefaultConnections is chosen so that 10 gateways, one more during a rolling upgrade and 2 operators can share the 97
 // connections that PostgreSQL has for users by default.
 const DefaultConnections = 7
 
-// Opener opens a store of one kind. A store that is not there is an error that is
-// [fs.ErrNotExist], one of a newer toolctl [ErrNewer], and what is no store, or is damaged,
-// [ErrDamaged]. An older store is brought up to date.
+// Opener opens a store of one kind. The error is [fs.ErrNotExist] for a missing store, [ErrNewer] for one of a newer
+// toolctl, and [ErrDamaged] for a file or database that is not a store or is damaged. An older store is migrated.
 type Opener func(ctx context.Context, dsn string, opts Options) (Store, error)
 
-// Backends are the kinds of store that a program knows, by the scheme of their DSN; ""
-// opens what has no scheme.
+// Backends maps the scheme of a DSN to the kind of store; "" is for a DSN without a scheme.
 type Backends map[string]Opener
 
-// NameError says that a DSN cannot be read, or names what is and becomes no store, such as a folder.
+// NameError says that a DSN cannot be parsed, or names something that cannot be a store, such as a folder.
 type NameError struct{ Err error }
 
 func (e *NameError) Error() string { return e.Err.Error() }
 func (e *NameError) Unwrap() error { return e.Err }
 
-// Open opens the store that dsn names. Errors show its scheme only: the rest may hold a
-// password.
+// Open opens the store that dsn names. Errors show only the scheme, because the rest may contain a password.
 func (b Backends) Open(ctx context.Context, dsn string, opts Options) (Store, error) {
-	if dsn == ":memory:" { // as SQLite has it
+	if dsn == ":memory:" { // the name in SQLite
 		dsn = "memory:"
 	}
 	scheme, _, ok := strings.Cut(dsn, ":")
@@ -79,7 +73,7 @@ func (b Backends) Open(ctx context.Context, dsn string, opts Options) (Store, er
 	return b[""](ctx, dsn, opts)
 }
 
-// Shown is a DSN as it may be printed: without its password. secret says that it had one.
+// Shown returns a DSN without its password, for display. secret reports whether it had one.
 func Shown(dsn string) (shown string, secret bool) {
 	scheme, _, remote := strings.Cut(dsn, "://")
 	if !remote {
@@ -106,7 +100,7 @@ func Shown(dsn string) (shown string, secret bool) {
 	return dsn, false
 }
 
-// expected says what a DSN may be.
+// expected describes the valid forms of a DSN.
 func (b Backends) expected() string {
 	var forms []string
 	for _, scheme := range slices.Sorted(maps.Keys(b)) {

@@ -11,40 +11,38 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Overrides are descriptions of tools that stand in for those of their manifests.
+// Overrides are tool descriptions that replace those in the manifests.
 type Overrides interface {
-	// SetOverride adds an override and returns it with its version and time. An empty
-	// Description takes back what was there before. It is durable once SetOverride
-	// returned, and a line of the audit.
+	// SetOverride adds an override and returns it with its version and time. An empty Description removes the present
+	// override. When SetOverride returns, the override is durable and has an audit record.
 	SetOverride(ctx context.Context, o Override) (Override, error)
-	// Overrides returns the overrides that hold now, by namespace and tool.
+	// Overrides returns the current overrides, by namespace and tool.
 	Overrides(ctx context.Context) ([]Override, error)
-	// OverrideHistory returns every override that a tool ever had, the newest first, those
-	// that took one back included. An empty namespace means all.
+	// OverrideHistory returns every override that a tool ever had, newest first, including removals. An empty namespace
+	// means all.
 	OverrideHistory(ctx context.Context, namespace, tool string) ([]Override, error)
-	// WatchOverrides yields the overrides that hold whenever one was made or taken back, by
-	// any process, the first time at once; it waits for more until ctx ends or the loop is
-	// left. An error ends it.
+	// WatchOverrides yields the current overrides at once, and again after each change by any process, until ctx ends
+	// or the loop ends. An error ends it.
 	WatchOverrides(ctx context.Context) iter.Seq2[[]Override, error]
 }
 
-// Override is a description that stands in for the one of a tool's manifest, or of the
-// MCP server that offers the tool. It outlives every apply.
+// Override is a description that replaces the one in a tool's manifest, or from the MCP server that offers the tool. An
+// apply does not change it.
 type Override struct {
-	// Version counts all overrides of the store, from 1; a newer one is larger.
+	// Version numbers all overrides of the store, from 1; newer ones are larger.
 	Version int64 `json:"version"`
-	// Namespace and Tool name the tool; of an MCP server's tool as server__tool.
+	// Namespace and Tool name the tool; a tool of an MCP server is named server__tool.
 	Namespace string `json:"namespace"`
 	Tool      string `json:"tool"`
-	// Description is the text; empty when the override was taken back.
+	// Description is the text; it is empty for a removal.
 	Description string `json:"description"`
-	// Author says who made it; Time is when, to the microsecond.
+	// Author is the user who set it; Time is in microseconds.
 	Author string    `json:"by,omitempty"`
 	Time   time.Time `json:"time"`
 }
 
-// Drifts reports whether the override makes what is served of an object differ from its manifest: a tool
-// with another description, or an MCP server that offers the tool.
+// Drifts reports whether the override makes a served object differ from its manifest: a tool with another description,
+// or an MCP server that offers the tool.
 func (o *Override) Drifts(obj v1.Object) bool {
 	if obj.Head().Namespace() != o.Namespace {
 		return false
@@ -58,7 +56,7 @@ func (o *Override) Drifts(obj v1.Object) bool {
 	return false
 }
 
-// String names the override by its version and author.
+// String describes the override by its version and author.
 func (o *Override) String() string {
 	return fmt.Sprintf("version %d by %s", o.Version, cmp.Or(o.Author, "nobody known"))
 }
@@ -72,10 +70,10 @@ func (o *Override) Drift() string {
 	return fmt.Sprintf("%s is served in place of the description of %s; 'toolctl override unset %s' removes it", o, name, name)
 }
 
-// MaxDescription is the longest description of an [Override], in bytes.
+// MaxDescription is the maximum length of the description of an [Override], in bytes.
 const MaxDescription = 64 << 10
 
-// Complete checks an override that is new, and gives it its time. Backends do it.
+// Complete checks a new override and sets its time. Backends call it.
 func (o Override) Complete(now time.Time) (Override, error) {
 	if o.Tool == "" || len(o.Description) > MaxDescription {
 		return o, fmt.Errorf("an override needs a tool and a description of at most %d bytes", MaxDescription)

@@ -13,40 +13,40 @@ import (
 
 // Run is an agent run that waits for approval.
 type Run struct {
-	// ID is up to 64 letters and digits.
+	// ID has up to 64 letters and digits.
 	ID string `json:"id"`
-	// Prompt names the prompt that is played, for a list.
+	// Prompt is the name of the prompt of the run, for lists.
 	Prompt string `json:"prompt"`
-	// Updated is when it was put last, by the clock of the store; what a caller sets is ignored.
+	// Updated is when the run was stored last, by the clock of the store; a value set by the caller is ignored.
 	Updated time.Time `json:"updated"`
-	// State is what the run needs to go on: its transcript, unmasked. A list does not have it.
+	// State is the unmasked transcript, which the run needs to continue. Lists omit it.
 	State []byte `json:"-"`
 }
 
-// Bounds of the runs that a store keeps.
+// Limits of the runs in a store.
 const (
 	MaxRuns     = 1000
 	MaxRunBytes = 64 << 20
 )
 
-// ErrRunsFull says that a store keeps as many runs as it may. Nothing was changed.
+// ErrRunsFull says that a store has the maximum number of runs. Nothing was changed.
 var ErrRunsFull = errors.New("too many runs are pending already")
 
-// Runs are the agent runs that wait for approval. A run is here until it is deleted; who may go on
-// with one is for [Leases] to say.
+// Runs are the agent runs that wait for approval. A run stays until it is deleted; [Leases] decide which process may
+// continue it.
 type Runs interface {
-	// PutRun keeps a run, in the place of an earlier one of its ID. It is on the disk when PutRun
-	// returns. The error is [ErrRunsFull] when MaxRuns others are kept.
+	// PutRun stores a run and replaces an earlier one with its ID. It is on the disk when PutRun returns. The error is
+	// [ErrRunsFull] if MaxRuns others are stored.
 	PutRun(ctx context.Context, r Run) error
-	// GetRun returns the run of an id. The error is a [v1.NotFoundError].
+	// GetRun returns the run with an ID. The error is a [v1.NotFoundError].
 	GetRun(ctx context.Context, id string) (Run, error)
-	// ListRuns returns all runs without their states, the one that was put last at the end.
+	// ListRuns returns all runs without their states, the most recently stored run last.
 	ListRuns(ctx context.Context) ([]Run, error)
-	// DeleteRun forgets the run of an id. The error is a [v1.NotFoundError].
+	// DeleteRun deletes the run with an ID. The error is a [v1.NotFoundError].
 	DeleteRun(ctx context.Context, id string) error
 }
 
-// Check refuses a run that no store keeps. Backends ask it.
+// Check returns an error for an invalid run. Backends call it.
 func (r *Run) Check() error {
 	switch {
 	case r.ID == "" || len(r.ID) > 64 || strings.Trim(r.ID, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") != "":
@@ -57,5 +57,5 @@ func (r *Run) Check() error {
 	return nil
 }
 
-// NoRun is the error for a run that is not there.
+// NoRun returns the error for a missing run.
 func NoRun(id string) error { return &v1.NotFoundError{Kind: "Run", Name: clip.Bytes(id, 64)} }

@@ -1,6 +1,6 @@
-// Package store defines what outlives a process: the applied manifests, the counters of policies,
+// Package store defines the data that outlive a process: the applied manifests, the counters of policies,
 // the calls and agent runs pending approval, the audit log, the overrides of descriptions, the revisions of
-// sets, and the leases of processes. It holds the interfaces and their types; each backend is a folder
+// sets, and the leases of processes. It has the interfaces and their types; each backend is a folder
 // below it and passes the suite of pkg/store/storetest.
 //
 //	st, err := sqlite.Open(ctx, ".toolctl/state.db", store.Options{Create: true})
@@ -13,8 +13,7 @@
 // # All or nothing
 //
 // [Objects.Apply] and [Objects.Delete] run in one transaction each. A process that is
-// killed, a full disk or a cancelled context leaves the state before or the state
-// after. Several processes may use one store at once: writers take turns and wait
+// killed, a full disk or a cancelled context leaves either the old or the new state. Several processes may use one store at once: writers take turns and wait
 // for at most [Options.BusyTimeout]; readers do not wait for writers.
 package store
 
@@ -23,7 +22,7 @@ import (
 	"io"
 )
 
-// Store is an open store. Its methods may be called by many goroutines at once.
+// Store is an open store. Its methods are safe for concurrent use.
 type Store interface {
 	Objects
 	Counters
@@ -34,18 +33,17 @@ type Store interface {
 	Leases
 	Conditions
 	Runs
-	// Close ends every watch and closes the store. Methods called later return
+	// Close ends every watch and closes the store. Later method calls return
 	// [ErrClosed].
 	io.Closer
 }
 
-// Sized is a store that says how many bytes it takes where it is kept: its files, or its tables with
-// their indexes.
+// Sized is a store that reports its size in bytes: of its files, or of its tables with their indexes.
 type Sized interface {
 	Size(ctx context.Context) (bytes int64, err error)
 }
 
-// Ping returns why a store does not answer now; nil for one that is not [Shared].
+// Ping returns why a store does not answer now. It returns nil for a store that is not [Shared].
 func Ping(ctx context.Context, s Store) error {
 	if p, ok := s.(interface{ Ping(context.Context) error }); ok {
 		return p.Ping(ctx)
@@ -53,7 +51,7 @@ func Ping(ctx context.Context, s Store) error {
 	return nil
 }
 
-// Shared reports whether a store is one that processes on several machines use.
+// Shared reports whether processes on several machines can use a store.
 func Shared(s Objects) bool {
 	d, ok := s.(interface{ Shared() bool })
 	return ok && d.Shared()

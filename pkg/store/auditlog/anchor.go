@@ -18,24 +18,25 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Head is a line that an [Anchor] notes: the head of the audit at a time.
+// Head is a record of an [Anchor]: the head of the audit log at a time.
 type Head struct {
 	Time  time.Time `json:"time"`
 	Lines int64     `json:"lines"`
 	Head  string    `json:"head"`
 }
 
-// Anchor notes the heads of an audit outside of its store. One goroutine may use it.
+// Anchor records the heads of an audit log outside of its store. It is not safe for concurrent use.
 type Anchor struct {
-	// To is a file, which gets one line more for each head, or an address of http or https, which gets a POST.
+	// To is a file, to which each head is appended as a line, or an HTTP or HTTPS address, to which each head is sent
+	// by POST.
 	To string
-	// Noted is told of each head that was noted. Default: nobody is.
+	// Noted is called with each recorded head. Default: nil.
 	Noted func(store.AuditHead) error
 
 	last *store.AuditHead
 }
 
-// UnreachableError says that an address cannot be reached. Its text has no password.
+// UnreachableError says that an address cannot be reached. Its text does not contain a password.
 type UnreachableError struct {
 	At  string
 	Err error
@@ -43,10 +44,10 @@ type UnreachableError struct {
 
 func (e *UnreachableError) Error() string { return e.At + ": " + e.Err.Error() }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// Check refuses a place that is neither a file nor an address.
+// Check returns an error if To is neither a file nor an address.
 func (a *Anchor) Check() error {
 	if scheme, _, ok := strings.Cut(a.To, "://"); ok {
 		if u, err := url.Parse(a.To); err != nil || u.Host == "" || scheme != "http" && scheme != "https" {
@@ -56,8 +57,8 @@ func (a *Anchor) Check() error {
 	return nil
 }
 
-// Note notes the head of the audit, unless it is the last one that was noted. The error is an
-// *[UnreachableError] for an address that did not answer.
+// Note records the head of the audit log unless it equals the last recorded one. The error is an *[UnreachableError]
+// for an address that did not answer.
 func (a *Anchor) Note(ctx context.Context, audit store.Audit) error {
 	head, err := audit.AuditHead(ctx)
 	if err != nil {
@@ -95,8 +96,8 @@ func (a *Anchor) Note(ctx context.Context, audit store.Audit) error {
 	return a.Noted(head)
 }
 
-// Follow notes the head whenever it changed, and looks for that at each interval, until ctx ends.
-// What cannot be noted is told to failed, and tried again.
+// Follow checks the head at each interval and records it if it changed, until ctx ends. On an error it calls failed and
+// tries again.
 func (a *Anchor) Follow(ctx context.Context, audit store.Audit, interval time.Duration, failed func(error)) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -112,16 +113,16 @@ func (a *Anchor) Follow(ctx context.Context, audit store.Audit, interval time.Du
 	}
 }
 
-// BehindError says that an audit has fewer lines than were noted.
+// BehindError says that an audit log has fewer records than an earlier head.
 type BehindError struct{ Noted, Found store.AuditHead }
 
 func (e *BehindError) Error() string {
 	return fmt.Sprintf("the audit has %s, and %d were noted before: the store was restored from an older backup, or records at its end were removed; find out which, and go on with a new place to note heads in", clip.Count(int(e.Found.Lines), "line"), e.Noted.Lines)
 }
 
-// noted reads the last head of a file; nil when there is none.
+// noted returns the last head in a file, or nil without one.
 func (a *Anchor) noted() (*store.AuditHead, error) {
-	const most = 4 << 10 // more than a line has
+	const most = 4 << 10 // more than the length of a line
 	if strings.Contains(a.To, "://") {
 		return nil, nil
 	}
@@ -144,12 +145,12 @@ func (a *Anchor) noted() (*store.AuditHead, error) {
 	end = bytes.TrimSpace(end)
 	var head Head
 	if json.Unmarshal(end[bytes.LastIndexByte(end, '\n')+1:], &head) != nil {
-		return nil, nil // of another program
+		return nil, nil // a line of another program
 	}
 	return &store.AuditHead{Hash: head.Head, Lines: head.Lines}, nil
 }
 
-// appendLine adds a line to a file, on the disk.
+// appendLine appends a line to a file and syncs it to the disk.
 func appendLine(path string, line []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -159,7 +160,7 @@ func appendLine(path string, line []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// send posts a line. Any status of 2xx says that it was taken; a redirection is not followed.
+// send posts a line. Any 2xx status means success; redirects are not followed.
 func (a *Anchor) send(ctx context.Context, line []byte) error {
 	const patience, enough = 30 * time.Second, 4 << 10
 	shown, _ := store.Shown(a.To)
@@ -171,13 +172,13 @@ func (a *Anchor) send(ctx context.Context, line []byte) error {
 	client := http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
 	if err != nil {
-		if wrapped, ok := errors.AsType[*url.Error](err); ok { // its text has the address
+		if wrapped, ok := errors.AsType[*url.Error](err); ok { // its text contains the address
 			err = wrapped.Err
 		}
 		return &UnreachableError{shown, err}
 	}
 	defer res.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, enough)) // so that the connection is used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, enough)) // so that the connection can be reused
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		return fmt.Errorf("%s: the head was not accepted: %s", shown, res.Status)
 	}

@@ -21,17 +21,17 @@ import (
 
 // Line is a record of the audit with its place in the chain.
 type Line struct {
-	// ID numbers the lines of a store from 1.
+	// ID numbers the records of a store from 1.
 	ID int64 `json:"id,omitempty"`
-	// Hash is the line's link of the chain; empty for a line that is older than it.
+	// Hash is the hash of the record in the chain; empty for a record that is older than the chain.
 	Hash string `json:"hash,omitempty"`
 	v1.AuditRecord
-	// Outcome is "unknown" of a call that was started, and of which nothing else is known.
+	// Outcome is "unknown" for a call that was started and has no outcome.
 	Outcome string `json:"outcome,omitempty"`
 }
 
-// Read reads records, one of JSON after another: what [WriteJSON] writes, and records alone. Those
-// before since are left out; the zero time keeps all. The error says which record cannot be read.
+// Read reads a sequence of JSON records: the output of [WriteJSON], or records alone. It omits records before since,
+// unless since is zero. The error says which record cannot be read.
 func Read(in io.Reader, since time.Time) ([]v1.AuditRecord, error) {
 	var records []v1.AuditRecord
 	dec := json.NewDecoder(in)
@@ -51,9 +51,9 @@ func Read(in io.Reader, since time.Time) ([]v1.AuditRecord, error) {
 	}
 }
 
-// WriteJSON writes a line as JSON with its id and hash. The record after them is as it is stored,
-// byte for byte, so that others can check the chain: see docs/observability.md. The error is that
-// of a line that is not JSON, or of w.
+// WriteJSON writes a record as JSON with its id and hash. The record after them is written byte for byte as it is
+// stored, so that others can check the chain: see docs/observability.md. It returns an error for a record that is not
+// JSON, and the errors of w.
 func WriteJSON(w io.Writer, l store.AuditLine) error {
 	if len(l.Text) < 3 || !json.Valid(l.Text) || l.Text[0] != '{' {
 		_, err := l.Record()
@@ -78,12 +78,11 @@ func WriteJSON(w io.Writer, l store.AuditLine) error {
 	return nil
 }
 
-// Columns are the names of what [WriteCSV] writes.
+// Columns are the column names for [WriteCSV].
 var Columns = []string{"id", "time", "call_id", "principal", "session", "turn", "namespace", "tool", "decision", "policy", "rule", "status", "error_type",
 	"duration_ms", "args_hash", "args", "hash", "approval", "approval_by", "approval_reason"}
 
-// WriteCSV writes a line as a row of a table for spreadsheets: a text that one would take for a formula
-// gets an apostrophe in front.
+// WriteCSV writes a record as a table row for spreadsheets. A text that looks like a formula gets a leading apostrophe.
 func WriteCSV(w *csv.Writer, l store.AuditLine) error {
 	r, err := l.Record()
 	if err != nil {
@@ -105,7 +104,7 @@ func WriteCSV(w *csv.Writer, l store.AuditLine) error {
 	return w.Write(cells)
 }
 
-// plainCell keeps spreadsheets from taking foreign text for a formula
+// plainCell prevents spreadsheets from evaluating foreign text as a formula
 // (https://owasp.org/www-community/attacks/CSV_Injection).
 func plainCell(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r\n", rune(s[0])) {

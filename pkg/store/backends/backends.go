@@ -1,4 +1,4 @@
-// Package backends is the only list of the kinds of store that a program can open.
+// Package backends lists the kinds of store that a program can open.
 package backends
 
 import (
@@ -11,7 +11,7 @@ import (
 // All returns the kinds of store that --store can name, by the scheme of their DSN.
 func All() store.Backends {
 	return store.Backends{
-		"":       sqlite.Open, // a file's path
+		"":       sqlite.Open, // a file path
 		"file":   sqlite.Open,
 		"sqlite": sqlite.Open,
 		"memory": memory.Open,

@@ -1,6 +1,5 @@
-// Package memory keeps a store in the memory of one process, for as long as that runs: what
-// '--store memory:' opens, and tests. It is a database of SQLite that no file holds, but for the counters,
-// which every call of a tool uses.
+// Package memory keeps a store in the memory of one process, as long as it runs, for '--store memory:' and tests. It is
+// an in-memory SQLite database, except for the counters, which every call of a tool uses.
 package memory
 
 import (
@@ -13,18 +12,18 @@ import (
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
-// Options change what a store does. The zero value is all defaults.
+// Options configure a store. The zero value selects the defaults.
 type Options struct {
 	// Now is the store's clock. Default: time.Now.
 	Now func() time.Time
-	// KeepChanges is how many changes a watch can go back. Default: 10,000.
+	// KeepChanges is the number of changes that a watch can go back. Default: 10,000.
 	KeepChanges int
-	// MaxBytes is how large the store may become without its counters; what would make it larger is
-	// refused with [store.ErrLimit]. Default, and at most: 1 GiB.
+	// MaxBytes is the maximum size of the store without its counters. A larger change fails with [store.ErrLimit].
+	// Default and maximum: 1 GiB.
 	MaxBytes int64
 }
 
-// Store is [store.Store].
+// Store is an in-memory [store.Store].
 type Store struct {
 	*policy.MemoryCounters
 	rest
@@ -45,7 +44,7 @@ type rest interface {
 
 var _ store.Store = (*Store)(nil)
 
-// New makes an empty store.
+// New returns an empty store.
 func New(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -53,7 +52,7 @@ func New(o Options) *Store {
 	return &Store{policy.NewMemoryCounters(o.Now), sqlite.InMemory(store.Options{KeepChanges: o.KeepChanges, MaxBytes: o.MaxBytes}, o.Now)}
 }
 
-// Open is New for a table of backends.
+// Open is New as a [store.Opener].
 func Open(_ context.Context, _ string, o store.Options) (store.Store, error) {
 	if err := o.Check(); err != nil {
 		return nil, err

@@ -13,11 +13,11 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
 )
 
-// auditChain is the chain of the audit in the tables.
+// auditChain is the name of the audit chain in the tables.
 const auditChain = "audit"
 
-// AppendAudit implements [store.Audit]. Lines that come while others are being written are
-// written together, in one statement.
+// AppendAudit implements [store.Audit]. Records that arrive while others are written are written together in one
+// statement.
 func (s *Store) AppendAudit(ctx context.Context, line v1.AuditRecord) error {
 	l, err := chain.NewLine(line)
 	if err != nil {
@@ -55,8 +55,8 @@ func (s *Store) appendArgs(lines []chain.Line) []any {
 	return []any{auditChain, s.max, times, tools, sessions, statuses, principals, records, calls, begins}
 }
 
-// addAudit adds lines to the chain in a transaction. They come last in it: until it ends nobody
-// else can write the audit.
+// addAudit adds records to the chain in a transaction. It comes last in the transaction, because it blocks other
+// writers of the audit log until the end.
 func (s *Store) addAudit(ctx context.Context, tx pgx.Tx, records ...v1.AuditRecord) error {
 	lines, err := chain.NewLines(records...)
 	if err != nil || len(lines) == 0 {

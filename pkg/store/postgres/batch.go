@@ -8,15 +8,15 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// maxBatch is how many items go into one statement.
+// maxBatch is the maximum number of items in one statement.
 const maxBatch = 256
 
-// batch executes many items in one statement. Items that arrive while a statement runs wait for
-// the next one; one statement of a batch runs at a time in this process.
+// batch executes many items in one statement. Items that arrive while a statement runs wait for the next one. Only one
+// statement of a batch runs at a time in this process.
 type batch[T any] struct {
 	run    func(context.Context, []T) error
 	closed <-chan struct{}
-	gate   chan struct{} // holds the token of who runs
+	gate   chan struct{} // holds the token of the running goroutine
 
 	mu      sync.Mutex
 	waiting []*waiter[T]
@@ -25,15 +25,15 @@ type batch[T any] struct {
 // waiter is a pending item.
 type waiter[T any] struct {
 	item T
-	done chan struct{} // closed when it was carried out, or could not be
-	err  error         // fixed before done is closed
+	done chan struct{} // closed when the item was executed or failed
+	err  error         // set before done is closed
 }
 
 func (b *batch[T]) start(closed <-chan struct{}, run func(context.Context, []T) error) {
 	b.run, b.closed, b.gate = run, closed, make(chan struct{}, 1)
 }
 
-// do carries out an item. Once its statement began, the end of ctx does not end it.
+// do executes an item. Once its statement has begun, the end of ctx does not interrupt it.
 func (b *batch[T]) do(ctx context.Context, item T) (err error) {
 	w := &waiter[T]{item: item, done: make(chan struct{})}
 	b.mu.Lock()
@@ -44,7 +44,7 @@ func (b *batch[T]) do(ctx context.Context, item T) (err error) {
 		case <-w.done:
 			return w.err
 		case b.gate <- struct{}{}:
-			// Whoever may run now runs for all that wait; perhaps w is done already.
+			// This goroutine now executes all waiting items; w may already be done.
 			b.next(context.WithoutCancel(ctx))
 			<-b.gate
 			continue
@@ -56,12 +56,12 @@ func (b *batch[T]) do(ctx context.Context, item T) (err error) {
 		if b.withdraw(w) {
 			return err
 		}
-		<-w.done // another carries it out
+		<-w.done // another goroutine executes it
 		return w.err
 	}
 }
 
-// next carries out the items that wait, the oldest first.
+// next executes the waiting items, oldest first.
 func (b *batch[T]) next(ctx context.Context) {
 	b.mu.Lock()
 	n := min(len(b.waiting), maxBatch)
@@ -82,7 +82,7 @@ func (b *batch[T]) next(ctx context.Context) {
 	}
 }
 
-// withdraw takes an item out that nobody carries out yet.
+// withdraw removes an item that is not being executed yet.
 func (b *batch[T]) withdraw(w *waiter[T]) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -69,8 +69,8 @@ func (s *Store) reserveAll(ctx context.Context, calls []*reservation) error {
 	return nil
 }
 
-// sweep removes expired counters, at the first chance and then once a minute. Rows that others
-// hold are left to them, so that it never waits; what fails is done later.
+// sweep removes expired counters, on the first call and then once a minute. It skips rows that others have locked, so
+// that it never waits, and ignores errors, because the next sweep tries again.
 func (s *Store) sweep(ctx context.Context) {
 	now, last := time.Now().UnixNano(), s.swept.Load()
 	if now-last < int64(time.Minute) || !s.swept.CompareAndSwap(last, now) {
@@ -81,7 +81,7 @@ func (s *Store) sweep(ctx context.Context) {
 		(SELECT key FROM toolctl_counters WHERE expires <= toolctl_now() LIMIT 10000 FOR UPDATE SKIP LOCKED) RETURNING 1) SELECT count(*) FROM gone`, nil, &n)
 }
 
-// release is what one call gives back.
+// release is the counters that one call releases.
 type release struct{ counters []v1.Counter }
 
 // Release implements [store.Counters].
@@ -143,7 +143,7 @@ func (s *Store) Read(ctx context.Context, counters []v1.Counter) ([]v1.Count, er
 	return counts, nil
 }
 
-// micros is a time span in microseconds. One that is shorter is one.
+// micros converts a duration to microseconds, at least 1.
 func micros(d time.Duration) int64 {
 	if d <= 0 {
 		return 0
@@ -151,7 +151,7 @@ func micros(d time.Duration) int64 {
 	return max(d.Microseconds(), 1)
 }
 
-// timeOf is the time of a column, zero for 0.
+// timeOf converts a column to a time; 0 is the zero time.
 func timeOf(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}
@@ -159,21 +159,21 @@ func timeOf(micros int64) time.Time {
 	return time.UnixMicro(micros).UTC()
 }
 
-// maxKey is how many bytes of a key a column has; of a longer one it has the hash as well.
+// maxKey is the maximum length of a key in a column, in bytes. A longer key is cut and gets a hash.
 const maxKey = 512
 
-// keyOf is the key of a counter as its column has it: an index takes no long one.
+// keyOf returns the key of a counter for its column, because an index does not accept long keys.
 func keyOf(c v1.Counter) string {
 	key := text(c.Key)
 	if len(key) > maxKey {
 		sum := sha256.Sum256([]byte(key))
 		key = key[:maxKey] + "…" + hex.EncodeToString(sum[:])
-		key = text(key) // it may be cut within a character
+		key = text(key) // the cut may be within a character
 	}
 	return key
 }
 
-// text is what PostgreSQL takes for a text: UTF-8 without NUL.
+// text returns a text that PostgreSQL accepts: UTF-8 without NUL.
 func text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }

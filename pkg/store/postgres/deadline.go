@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// statementTimeout ends a statement that takes too long at the server.
+	// statementTimeout ends a slow statement on the server.
 	statementTimeout = 30 * time.Second
-	// silence is how much longer a server may take to say so.
+	// silence is the extra time for the server to report its timeout.
 	silence = 2 * time.Second
-	// callTimeout is the same for a statement that a call waits for, which may take 30 seconds and has
-	// some of them.
+	// callTimeout is the same for a statement that a call waits for. A call may take 30 seconds and executes several of
+	// them.
 	callTimeout = 5 * time.Second
-	// silentTimeout is callTimeout once such a statement was not answered, until one is.
+	// silentTimeout replaces callTimeout after such a statement was not answered, until one is answered.
 	silentTimeout = time.Second
-	// leaseTimeout is for the leases, which last five seconds.
+	// leaseTimeout is the timeout for leases, which last five seconds.
 	leaseTimeout = 2 * time.Second
-	// closeTimeout is how long the connections may take to end.
+	// closeTimeout is the maximum time to close the connections.
 	closeTimeout = time.Second
 )
 
-// deadlines gives each statement a time after which it is not waited for: a server that stands still, or is out of
-// reach, does not say that it has taken too long.
+// deadlines gives each statement a client-side deadline, because a frozen or unreachable server cannot report a
+// timeout.
 type deadlines struct{}
 
 type endKey struct{}

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// userTimeout is how long what was sent may stay without an acknowledgement before the connection ends.
+	// userTimeout is how long sent data may stay unacknowledged before the connection ends.
 	userTimeout = 10 * time.Second
-	// Probes of a connection that is silent begin after keepIdle and come every keepEvery; it ends after
-	// as many as keepCount without an answer.
+	// Keepalive probes of an idle connection start after keepIdle and repeat every keepEvery. The connection ends after
+	// keepCount probes without an answer.
 	keepIdle, keepEvery, keepCount = 5 * time.Second, 2 * time.Second, 3
 )
 
-// dial connects to a server. The kernel ends a connection on whose way nothing arrives any more, which else
-// would be waited for.
+// dial connects to a server. It makes the kernel end a connection whose network path is dead, for which the process
+// would wait otherwise.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepEvery, Count: keepCount},

@@ -4,5 +4,5 @@ package postgres
 
 import "syscall"
 
-// limitSilence is for Linux; elsewhere the probes of a silent connection have to do.
+// limitSilence exists on Linux only; other systems rely on keepalive probes.
 var limitSilence func(network, address string, c syscall.RawConn) error

@@ -19,12 +19,11 @@ import (
 )
 
 const (
-	// connectTimeout is how long one host may take, unless connect_timeout is given.
+	// connectTimeout is the connection timeout per host, unless connect_timeout is given.
 	connectTimeout = 5 * time.Second
 )
 
-// parseDSN reads a DSN and the PG variables. Its errors do not show the DSN, which may hold a
-// password.
+// parseDSN parses a DSN and the PG variables. Its errors do not show the DSN, which may contain a password.
 func parseDSN(dsn string, busy time.Duration, most int) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -37,7 +36,7 @@ func parseDSN(dsn string, busy time.Duration, most int) (*pgxpool.Config, error)
 		config.MaxConns = int32(min(max(most-1, 1), math.MaxInt32)) //nolint:gosec // it is within; one more listens
 	}
 	c := config.ConnConfig
-	if c.ConnectTimeout == 0 || c.ConnectTimeout > time.Minute { // pgx has 2 minutes for its default
+	if c.ConnectTimeout == 0 || c.ConnectTimeout > time.Minute { // the default of pgx is 2 minutes
 		c.ConnectTimeout = connectTimeout
 	}
 	if c.RuntimeParams["application_name"] == "" {
@@ -47,7 +46,7 @@ func parseDSN(dsn string, busy time.Duration, most int) (*pgxpool.Config, error)
 	if c.ValidateConnect == nil && severalHosts(c) {
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	// By SET, since poolers refuse what they do not know of the first message.
+	// The limits use SET, because poolers refuse unknown parameters in the startup message.
 	limits := fmt.Sprintf("SET statement_timeout = %d; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %[1]d",
 		statementTimeout.Milliseconds(), max(busy.Milliseconds(), 1))
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
@@ -57,21 +56,21 @@ func parseDSN(dsn string, busy time.Duration, most int) (*pgxpool.Config, error)
 	return config, nil
 }
 
-// parseCause is what is wrong with a DSN, without the DSN.
+// parseCause returns the cause of a DSN error without the DSN.
 func parseCause(err error) string {
 	var e *pgconn.ParseConfigError
 	if !errors.As(err, &e) {
-		return "it is not valid" // of the pool's settings; the text may quote the DSN
+		return "it is not valid" // an error of the pool settings; the text may quote the DSN
 	}
 	text := e.Error()
-	if why := e.Unwrap(); why != nil { // which may quote a part of the DSN
+	if why := e.Unwrap(); why != nil { // the outer error may quote a part of the DSN
 		text = strings.TrimSuffix(text, " ("+why.Error()+")")
 	}
 	return text[strings.LastIndex(text, "`: ")+len("`: "):]
 }
 
-// severalHosts reports whether the database is at one of several places. A store must be
-// written, so the one to use is the one that can be.
+// severalHosts reports whether the DSN names several hosts. A store must be writable, so the connection must use the
+// host that accepts writes.
 func severalHosts(c *pgx.ConnConfig) bool {
 	for _, f := range c.Fallbacks {
 		if f.Host != c.Host || f.Port != c.Port {
@@ -81,7 +80,7 @@ func severalHosts(c *pgx.ConnConfig) bool {
 	return false
 }
 
-// nameOf names a store in messages: its hosts and its database, and nothing that may be secret.
+// nameOf returns the name of a store for messages: its hosts and its database, without secrets.
 func nameOf(c *pgx.ConnConfig) string {
 	var hosts []string
 	add := func(host string, port uint16) {

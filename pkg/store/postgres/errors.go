@@ -30,8 +30,7 @@ const (
 	classConnect   = "08"
 )
 
-// explain names the store in an error and says what to do about it. Errors of
-// the objects themselves stay as they are.
+// explain adds the name of the store and advice to an error. Errors about objects stay unchanged.
 func (s *Store) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -58,7 +57,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	case codeDiskFull:
 		return fmt.Errorf("store %q: %w, nothing was changed (%w): free disk space and try again", s.name, store.ErrFull, err)
 	case codeReadOnly:
-		s.pool.Reset() // what could be written is no longer the one that can
+		s.pool.Reset() // another host may be writable now
 		return fmt.Errorf("store %q: the database is read-only (%w): connect to the primary, or list all hosts with target_session_attrs=read-write", s.name, err)
 	case codeLockWait:
 		return fmt.Errorf("store %q: %w: try again (%w)", s.name, store.ErrBusy, err)
@@ -68,23 +67,23 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("store %q: %w", s.name, err)
 }
 
-// noRight says which right a user lacks, and the statements that give it.
+// noRight names the right that a user lacks, and the statements that grant it.
 func (s *Store) noRight(err error) error {
 	c := s.pool.Config().ConnConfig
 	user, schema := pgx.Identifier{c.User}.Sanitize(), cmp.Or(c.RuntimeParams["search_path"], "public")
 	var refused *pgconn.PgError
 	errors.As(err, &refused)
-	what := refused.Message // such as: permission denied for table toolctl_heads
+	what := refused.Message // for example: permission denied for table toolctl_heads
 	if strings.Contains(what, "schema") {
 		return fmt.Errorf("store %q: the user %q may not make or change its tables (%s): run 'toolctl store migrate' once as a user with CREATE on the schema, or let this one: GRANT USAGE, CREATE ON SCHEMA %s TO %s", s.name, c.User, what, schema, user)
 	}
 	return fmt.Errorf("store %q: the user %q may not do that (%s): let the owner of the tables run: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s; who only reads needs SELECT alone", s.name, c.User, what, schema, user)
 }
 
-// errNoUsage says that a user may not look into the schema of the store.
+// errNoUsage says that a user may not use the schema of the store.
 var errNoUsage = errors.New("may not look into its schema")
 
-// oneLine is the text of an error of connecting, which has a line for each address.
+// oneLine returns the text of a connection error, which has a line for each address, in one line.
 func oneLine(err error) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", " ")), " ")
 }
@@ -96,7 +95,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// away reports whether the database cannot be reached, or did not answer in time.
+// away reports whether the database cannot be reached or did not answer in time.
 func away(err error) bool {
 	if c := new(pgconn.ConnectError); errors.As(err, &c) {
 		return true
@@ -105,10 +104,10 @@ func away(err error) bool {
 	return ended(err) || code == codeCancelled || errors.Is(err, context.DeadlineExceeded) || code != codeDiskFull && strings.HasPrefix(code, classResources)
 }
 
-// ended reports whether a connection ended.
+// ended reports whether an error means that the connection ended.
 func ended(err error) bool {
 	if c := new(pgconn.ConnectError); errors.As(err, &c) {
-		return false // there was none
+		return false // there was no connection
 	}
 	code := codeOf(err)
 	if code != "" {
@@ -118,11 +117,11 @@ func ended(err error) bool {
 	return errors.As(err, &netErr) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err)
 }
 
-// undone reports whether a statement was surely not carried out, for a reason that another
-// connection or another moment may not have. The server says so itself when it shuts down.
+// undone reports whether a statement was certainly not executed, for a temporary reason. A server that shuts down
+// reports this itself.
 func undone(err error) bool {
 	if c := new(pgconn.ConnectError); errors.As(err, &c) {
-		return false // there was none, and the next would wait as long
+		return false // there was no connection, and the next attempt would wait as long
 	}
 	code := codeOf(err)
 	return pgconn.SafeToRetry(err) || code == codeDeadlock || strings.HasPrefix(code, classShutdown)

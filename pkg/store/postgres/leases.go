@@ -11,7 +11,7 @@ import (
 
 // HoldLeases implements [store.Leases].
 func (s *Store) HoldLeases(ctx context.Context, holder string, leases []store.Lease, lasts time.Duration) (all []store.Lease, now time.Time, err error) {
-	// All processes take rows in one order, so that no two wait for each other.
+	// All processes lock rows in the same order, to avoid deadlocks.
 	leases = slices.SortedFunc(slices.Values(leases), func(a, b store.Lease) int { return strings.Compare(a.Name, b.Name) })
 	names, values := make([]string, len(leases)), make([]string, len(leases))
 	for i, l := range leases {
@@ -44,7 +44,7 @@ func (s *Store) HoldLeases(ctx context.Context, holder string, leases []store.Le
 	return all, timeOf(at), nil
 }
 
-// sweepLeases removes leases that expired a while ago. Rows that others hold are left to them.
+// sweepLeases removes leases that expired a while ago. It skips rows that others have locked.
 func (s *Store) sweepLeases(ctx context.Context) {
 	now, last := time.Now().UnixNano(), s.sweptLeases.Load()
 	if now-last < int64(time.Minute) || !s.sweptLeases.CompareAndSwap(last, now) {

@@ -9,15 +9,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// channel is what all stores of a database notify; the payload says what changed. Who hears of another
-// store looks once for nothing.
+// channel is the NOTIFY channel of all stores of a database; the payload says what changed. A notification from another
+// store only costs one query.
 const channel = "toolctl"
 
-// probe begins the payload of what a listener sends itself.
+// probe is the prefix of the payloads that a listener sends to itself.
 const probe = "probe "
 
-// listen begins to listen for NOTIFY, once: short commands that watch nothing need no
-// connection for it.
+// listen starts to listen for NOTIFY, once. Short commands without watches need no connection for it.
 func (s *Store) listen() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +49,7 @@ func (s *Store) listen() {
 	})
 }
 
-// hear listens on a connection of its own until that ends, and reports whether it had one.
+// hear listens on its own connection until that ends, and reports whether it could connect.
 func (s *Store) hear(ctx context.Context) bool {
 	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
 	if err != nil {
@@ -59,20 +58,20 @@ func (s *Store) hear(ctx context.Context) bool {
 	final := func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = conn.Close(ctx) // nothing is left to be lost
+		_ = conn.Close(ctx) // there is nothing to lose
 	}
 	defer final()
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 		return false
 	}
-	// What changed while nobody listened is found now.
+	// This finds the changes before LISTEN.
 	s.changed.Notify()
 	token := probe + rand.Text()
-	s.deaf.Store(true) // until something arrives: a pooler may drop LISTEN without a word
+	s.deaf.Store(true) // until something arrives: a pooler may silently drop LISTEN
 	sent := make(chan struct{})
 	s.listener.Go(func() {
 		defer close(sent)
-		_, _ = s.pool.Exec(ctx, "SELECT pg_notify($1, $2)", channel, token) // whether it arrives is what counts
+		_, _ = s.pool.Exec(ctx, "SELECT pg_notify($1, $2)", channel, token) // only the arrival counts
 	})
 	defer func() { <-sent }()
 	for {

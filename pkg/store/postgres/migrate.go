@@ -18,17 +18,16 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// versions is the table in which goose keeps what was carried out.
+// versions is the table in which goose stores the executed migrations.
 const versions = "toolctl_migrations"
 
-// migrationLock is the advisory lock that who migrates holds: "toolctl" in ASCII.
+// migrationLock is the advisory lock for migrations: "toolctl" in ASCII.
 const migrationLock = 0x746f6f6c63746c
 
-// errMissing is [fs.ErrNotExist]; so are some errors of connecting.
+// errMissing is an [fs.ErrNotExist]; some connection errors are too.
 var errMissing = fmt.Errorf("%w in the database: create it with \"toolctl apply -f PATH\" or \"toolctl store migrate\"", fs.ErrNotExist)
 
-// migrate brings the store to the newest version that this program knows. A store that is
-// not there is made with create.
+// migrate migrates the store to the newest version that this program knows. With create it creates a missing store.
 func (s *Store) migrate(ctx context.Context, create bool) error {
 	newest, err := sqlstore.NewestMigration(migrations)
 	if err != nil {
@@ -51,8 +50,8 @@ func (s *Store) migrate(ctx context.Context, create bool) error {
 	return nil
 }
 
-// migrateUp migrates while it holds the lock, alone of all processes. The lock is that of a
-// transaction, since a pooler may give each statement another session.
+// migrateUp migrates while it holds the lock, which excludes all other processes. The lock belongs to a transaction,
+// because a pooler may give each statement another session.
 func (s *Store) migrateUp(ctx context.Context) (at int64, err error) {
 	held, err := s.begin(ctx, pgx.TxOptions{})
 	if err != nil {
@@ -69,7 +68,7 @@ func (s *Store) migrateUp(ctx context.Context) (at int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	db := stdlib.OpenDB(*s.pool.Config().ConnConfig) // without the time limits of the pool's
+	db := stdlib.OpenDB(*s.pool.Config().ConnConfig) // without the time limits of the pool
 	defer db.Close()
 	p, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(versions), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {
@@ -78,7 +77,7 @@ func (s *Store) migrateUp(ctx context.Context) (at int64, err error) {
 	if _, err := p.Up(ctx); err != nil {
 		if at, verr := s.version(ctx); verr == nil && at >= 0 {
 			if newest, nerr := sqlstore.NewestMigration(migrations); nerr == nil && at > newest {
-				return at, nil // it was made newer while we waited; the caller says so
+				return at, nil // migrated to a newer version while we waited; the caller reports it
 			}
 		}
 		return 0, errors.Join(errors.New("the store cannot be brought up to date"), err)
@@ -86,7 +85,7 @@ func (s *Store) migrateUp(ctx context.Context) (at int64, err error) {
 	return s.version(ctx)
 }
 
-// version is that of the last migration that was carried out, -1 where there is no store.
+// version returns the version of the last executed migration, or -1 without a store.
 func (s *Store) version(ctx context.Context) (at int64, err error) {
 	tx, err := s.begin(ctx, pgx.TxOptions{})
 	if err != nil {
@@ -104,7 +103,7 @@ func (s *Store) version(ctx context.Context) (at int64, err error) {
 	return at, err
 }
 
-// noUsage finds out whether the store is not seen because the user may not look into its schema.
+// noUsage returns errNoUsage if the store is invisible because the user may not use its schema.
 func (s *Store) noUsage(ctx context.Context, tx pgx.Tx) error {
 	var user, schema string
 	const hidden = `SELECT current_user, quote_ident(nspname) FROM pg_namespace WHERE NOT has_schema_privilege(oid, 'USAGE')

@@ -29,7 +29,7 @@ var dialect = sqlstore.Dialect{
 	SetStart:     "UPDATE toolctl_heads SET pruned = $1, start = $2, bytes = bytes - $3 WHERE chain = '" + auditChain + "'",
 	Glob:         func(pattern string) (string, string) { return "LIKE", likeGlob.Replace(pattern) },
 	Copying: sqlstore.Copying{
-		// A copy may take as long as it needs.
+		// A copy has no time limit.
 		Begin: []string{"SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"},
 		Alone: []string{"SELECT 1 FROM toolctl_heads FOR UPDATE", "SELECT 1 FROM toolctl_revision ORDER BY name FOR UPDATE"},
 		End: []string{
@@ -52,14 +52,14 @@ var dialect = sqlstore.Dialect{
 	},
 }
 
-// objectBytes is how much the objects and their revisions take.
+// objectBytes is the size of the objects and their revisions.
 const objectBytes = `(SELECT coalesce(sum(octet_length(manifest) + octet_length(origin)), 0) FROM toolctl_objects)
 	+ (SELECT coalesce(sum(octet_length(manifest) + octet_length(origin)), 0) FROM toolctl_revision_objects)`
 
-// likeGlob makes a pattern of LIKE of a glob.
+// likeGlob converts a glob to a pattern for LIKE.
 var likeGlob = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`, `?`, `_`)
 
-// backend is a store as the shared methods need it.
+// backend implements [sqlstore.Backend] for a store.
 type backend struct{ *Store }
 
 func (b backend) Read(ctx context.Context, fn func(sqlstore.Tx) error) error {
@@ -86,14 +86,14 @@ func (b backend) Watched() *watch.Source {
 
 func (b backend) Audited() *watch.Source { return &b.audited }
 
-// shared is a transaction as the shared methods need it.
+// shared implements [sqlstore.Tx] for a transaction.
 type shared struct {
 	s   *Store
-	ctx context.Context // of the one call that it lives for
+	ctx context.Context // of the only call that uses the transaction
 	tx  pgx.Tx
 }
 
-// texts makes every text one that PostgreSQL takes.
+// texts replaces every text by one that PostgreSQL accepts.
 func texts(args []any) []any {
 	for i, arg := range args {
 		if s, ok := arg.(string); ok {
@@ -143,7 +143,7 @@ func (t shared) Fill(table store.Table, rows iter.Seq2[[]any, error]) error {
 		return row, nil
 	}))
 	if read != nil {
-		return read // of which the server's error has the text only
+		return read // the server's error has only the text
 	}
 	return err
 }
@@ -158,7 +158,7 @@ func (t shared) Lock(what string) (err error) {
 	return err
 }
 
-// Tell has the database tell every process of a change once the transaction is committed.
+// Tell makes the database notify every process of a change when the transaction is committed.
 func (t shared) Tell(what string) error {
 	_, err := t.tx.Exec(t.ctx, "SELECT pg_notify($1, $2)", channel, what)
 	return err
@@ -181,11 +181,11 @@ func (t shared) Room() error {
 
 // TakeApproval implements [store.Approvals].
 func (s *Store) TakeApproval(ctx context.Context, p v1.PendingCall, name string) (v1.PendingCall, error) {
-	p.Subject = text(p.Subject) // which is compared with what is stored
+	p.Subject = text(p.Subject) // it is compared with the stored text
 	return s.Methods.TakeApproval(ctx, p, name)
 }
 
-// Size implements [store.Sized]: the tables of the store, whose database may have others, with their indexes.
+// Size implements [store.Sized]: it counts the tables and indexes of the store, but not other tables of the database.
 func (s *Store) Size(ctx context.Context) (bytes int64, err error) {
 	err = s.read(ctx, func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class

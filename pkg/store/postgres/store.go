@@ -34,29 +34,29 @@ type Store struct {
 
 	name  string // for messages
 	pool  *pgxpool.Pool
-	conns int // most connections of the pool
+	conns int // maximum connections of the pool
 	max   int64
 
 	closed  chan struct{}
 	once    sync.Once
-	changed watch.Source // all that is told of by NOTIFY
+	changed watch.Source // all changes reported by NOTIFY
 	audited watch.Source
 
 	reserving batch[*reservation]
 	releasing batch[*release]
 	auditing  batch[*chain.Line]
-	// When expired counters and leases were removed last, by the clock of this process.
+	// When expired counters and leases were last removed, by the clock of this process.
 	swept, sweptLeases atomic.Int64
 	silent             atomic.Bool // the last statement of a call was not answered
 
-	mu        sync.Mutex // of what follows
+	mu        sync.Mutex // protects the fields below
 	listening bool
 	listener  sync.WaitGroup
 	deaf      atomic.Bool // NOTIFY does not arrive
 }
 
-// Open opens the store in the database that dsn names: postgres://USER@HOST:PORT/DATABASE, with what
-// libpq knows after a "?". What is missing comes from the PG variables of the environment.
+// Open opens the store in the database that dsn names: postgres://USER@HOST:PORT/DATABASE, with the parameters of libpq
+// after a "?". Missing parts come from the PG variables of the environment.
 func Open(ctx context.Context, dsn string, opts store.Options) (store.Store, error) {
 	s, err := open(ctx, dsn, opts)
 	if err != nil {
@@ -73,8 +73,8 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	keep := int64(cmp.Or(opts.KeepChanges, 10_000))
 	s := &Store{max: opts.MaxBytes, closed: make(chan struct{})}
 	s.Methods = sqlstore.New(backend{s}, dialect, keep)
-	// NOTIFY tells of changes at once. The intervals are for what it does not bring: poolers
-	// drop LISTEN without a word, and the audit would notify with every call.
+	// NOTIFY reports changes at once. The intervals are needed for the rest: poolers silently drop LISTEN, and audit
+	// records are not notified, because every call writes them.
 	s.changed.Interval, s.audited.Interval = cmp.Or(opts.WatchInterval, 5*time.Second), cmp.Or(opts.WatchInterval, 250*time.Millisecond)
 	s.changed.Closed, s.audited.Closed = s.closed, s.closed
 	config, err := parseDSN(dsn, busy, opts.MaxConnections)
@@ -95,7 +95,7 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	return s, nil
 }
 
-// Shared says that other machines may use the store: see [store.Shared].
+// Shared returns true, because other machines may use the store: see [store.Shared].
 func (s *Store) Shared() bool { return true }
 
 // Close ends every watch and closes the store. Methods called later return
@@ -110,7 +110,7 @@ func (s *Store) Close() error {
 		go func() { s.pool.Close(); close(closed) }()
 		select {
 		case <-closed:
-		case <-time.After(closeTimeout): // the connections to a server that stands still end by themselves, in 15 seconds
+		case <-time.After(closeTimeout): // connections to a frozen server end by themselves after 15 seconds
 		}
 	})
 	return nil

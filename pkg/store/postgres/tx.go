@@ -10,15 +10,15 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// beginDurable begins a transaction that is on the disk once it is committed, whatever the DSN says.
+// beginDurable begins a transaction that is on the disk once it is committed, regardless of the DSN.
 const beginDurable = "BEGIN; SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'"
 
-// write runs fn in one transaction and commits it, on the disk, when fn returns nil.
+// write runs fn in one durable transaction and commits it if fn returns nil.
 func (s *Store) write(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return s.explain(ctx, s.transact(ctx, pgx.TxOptions{BeginQuery: beginDurable}, fn))
 }
 
-// read runs fn on one unchanging view of the store.
+// read runs fn on a consistent snapshot of the store.
 func (s *Store) read(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return s.explain(ctx, s.transact(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn))
 }
@@ -28,8 +28,8 @@ func (s *Store) transact(ctx context.Context, opts pgx.TxOptions, fn func(tx pgx
 	if err != nil {
 		return err
 	}
-	// The end of ctx decides between the two outcomes. It must not interrupt the commit, or
-	// nobody would know whether it was carried out.
+	// The end of ctx decides between the two outcomes. It must not interrupt the commit, because its result would then
+	// be unknown.
 	end := func(how func(context.Context) error) error {
 		final, cancel := context.WithTimeout(context.WithoutCancel(ctx), statementTimeout)
 		defer cancel()
@@ -45,7 +45,7 @@ func (s *Store) transact(ctx context.Context, opts pgx.TxOptions, fn func(tx pgx
 	return end(tx.Commit)
 }
 
-// begin begins a transaction. Connections of the pool that ended meanwhile are passed over.
+// begin begins a transaction. It skips pooled connections that have ended.
 func (s *Store) begin(ctx context.Context, opts pgx.TxOptions) (tx pgx.Tx, err error) {
 	for range s.conns + 1 {
 		if tx, err = s.pool.BeginTx(ctx, opts); err == nil || !ended(err) || ctx.Err() != nil {
@@ -55,14 +55,13 @@ func (s *Store) begin(ctx context.Context, opts pgx.TxOptions) (tx pgx.Tx, err e
 	return nil, err
 }
 
-// one carries out one statement, which is a transaction of its own, within a time of its own: the
-// end of ctx must not leave it open whether it was carried out. It is not made again
-// when it may have been.
+// one executes a statement, which is its own transaction, with its own timeout: the end of ctx must not leave its
+// result unknown. It is not retried if it may have been executed.
 func (s *Store) one(ctx context.Context, query string, args []any, into ...any) error {
 	return s.look(context.WithoutCancel(ctx), query, args, into...)
 }
 
-// look is one for a statement that changes nothing: the end of ctx ends it.
+// look executes a statement that changes nothing. The end of ctx ends it.
 func (s *Store) look(ctx context.Context, query string, args []any, into ...any) error {
 	limit := callTimeout
 	if s.silent.Load() {
@@ -73,7 +72,7 @@ func (s *Store) look(ctx context.Context, query string, args []any, into ...any)
 	return s.within(within, query, args, into...)
 }
 
-// within carries out a statement as long as ctx lasts.
+// within executes a statement until ctx ends.
 func (s *Store) within(ctx context.Context, query string, args []any, into ...any) (err error) {
 	for range s.conns + 1 {
 		if err = s.pool.QueryRow(ctx, query, args...).Scan(into...); err == nil || !undone(err) {
@@ -86,7 +85,7 @@ func (s *Store) within(ctx context.Context, query string, args []any, into ...an
 	return err
 }
 
-// Ping asks the database whether it answers: see [store.Ping].
+// Ping checks whether the database answers: see [store.Ping].
 func (s *Store) Ping(ctx context.Context) error {
 	err := s.within(ctx, "SELECT 1", nil, new(int))
 	if err != nil && ctx.Err() != nil {

@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
 )
 
-// appendLine adds a line.
+// appendLine adds an audit record.
 func (s *Store) appendLine(ctx context.Context, line v1.AuditRecord) error {
 	l, err := chain.NewLine(line)
 	if err != nil {
@@ -17,7 +17,7 @@ func (s *Store) appendLine(ctx context.Context, line v1.AuditRecord) error {
 	return s.writeShort(ctx, &shortWrite{line: &l})
 }
 
-// addAudit adds lines to the chain in the transaction of c.
+// addAudit adds records to the chain in the transaction of c.
 func addAudit(ctx context.Context, c *sql.Conn, records ...v1.AuditRecord) error {
 	lines, err := chain.NewLines(records...)
 	if err != nil {
@@ -26,7 +26,7 @@ func addAudit(ctx context.Context, c *sql.Conn, records ...v1.AuditRecord) error
 	return insertAudit(ctx, c, lines)
 }
 
-// insertAudit adds lines to the chain in the transaction of c.
+// insertAudit adds prepared records to the chain in the transaction of c.
 func insertAudit(ctx context.Context, c *sql.Conn, lines []chain.Line) error {
 	head, err := auditHead(ctx, c)
 	if err != nil {
@@ -47,7 +47,7 @@ func insertAudit(ctx context.Context, c *sql.Conn, lines []chain.Line) error {
 	return nil
 }
 
-// trackIntent keeps the table of calls that have no outcome yet.
+// trackIntent updates the table of calls that have no outcome yet.
 func trackIntent(ctx context.Context, c *sql.Conn, line *v1.AuditRecord, inserted sql.Result) error {
 	switch {
 	case chain.Begins(line.Status):
@@ -64,7 +64,7 @@ func trackIntent(ctx context.Context, c *sql.Conn, line *v1.AuditRecord, inserte
 	return nil
 }
 
-// auditHead reads the hash of the last line.
+// auditHead returns the hash of the last record.
 func auditHead(ctx context.Context, c *sql.Conn) (head chain.Hash, err error) {
 	var stored []byte
 	err = c.QueryRowContext(ctx, "SELECT coalesce((SELECT hash FROM audit WHERE hash IS NOT NULL ORDER BY id DESC LIMIT 1), (SELECT hash FROM audit_start), x'')").Scan(&stored)

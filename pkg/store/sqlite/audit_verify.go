@@ -22,8 +22,7 @@ func (s *Store) AuditHead(ctx context.Context) (head store.AuditHead, err error)
 	return head, err
 }
 
-// lastLine is the ID that was given out last; SQLite keeps it when lines are deleted
-// (sqlite.org/autoinc.html).
+// lastLine is the last ID in use; SQLite keeps it when records are deleted (sqlite.org/autoinc.html).
 const lastLine = "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0)"
 
 // VerifyAudit implements [store.Audit].

@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/internal/regular"
 )
 
-// CheckData implements [store.Checker]: it has SQLite check the file.
+// CheckData implements [store.Checker] with SQLite's own check of the file.
 func (s *Store) CheckData(ctx context.Context) (problems []string, err error) {
 	err = s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
 		rows, err := c.QueryContext(ctx, "PRAGMA integrity_check(20)") // sqlite.org/pragma.html#pragma_integrity_check
@@ -38,7 +38,7 @@ func (s *Store) CheckData(ctx context.Context) (problems []string, err error) {
 
 // Backup implements [store.Backuper].
 func (s *Store) Backup(ctx context.Context, path string) error {
-	// SQLite would make the file with the permissions of the umask; it takes an empty one.
+	// SQLite would create the file with the permissions of the umask, but it accepts an empty file.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("backup %q: %w, and is not overwritten: name another file", path, regular.Reason(err))
@@ -62,7 +62,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	return nil
 }
 
-// useWAL gives a copy the mode of a store, which VACUUM INTO does not keep.
+// useWAL sets the journal mode of a copy, which VACUUM INTO does not preserve.
 func useWAL(ctx context.Context, path string) error {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/plan"
 )
 
-// sweeper says when to drop expired counters: at the first chance, since many
-// processes live for one call, and at every 64th then.
+// sweeper decides when to drop expired counters: on the first write, because many processes live for one call, and then
+// on every 64th.
 type sweeper struct{ n atomic.Int64 }
 
 func (s *sweeper) due() bool { return s.n.Add(1)%64 == 1 }
 
-// errFull takes a reservation back that a limit refuses.
+// errFull rolls a reservation back when a limit is reached.
 var errFull = errors.New("a limit is reached")
 
 // Reserve implements [store.Counters].
@@ -43,7 +43,7 @@ func (s *Store) reserve(ctx context.Context, c *sql.Conn, counters []v1.Counter)
 	counts, full = make([]v1.Count, len(counters)), -1
 	now := time.Now()
 	if s.sweep.due() {
-		// The number is bounded so that no call waits for a great cleaning.
+		// The number is limited, so that no call waits for a large cleanup.
 		_, err := c.ExecContext(ctx, "DELETE FROM counters WHERE key IN (SELECT key FROM counters WHERE expires <= ? LIMIT 1000)", now.UnixMicro())
 		if err != nil {
 			return nil, -1, err
@@ -68,7 +68,7 @@ func (s *Store) reserve(ctx context.Context, c *sql.Conn, counters []v1.Counter)
 	return counts, full, nil
 }
 
-// micros is a time as tables hold it, nil for none.
+// micros converts a time to a column value; the zero time is nil.
 func micros(t time.Time) any {
 	if t.IsZero() {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// parseDSN returns the absolute path of the file that a DSN names.
-// Messages show the scheme only: the rest of a foreign DSN may hold a password.
+// parseDSN returns the absolute path of the file that a DSN names. Errors show only the scheme, because the rest of a
+// foreign DSN may contain a password.
 func parseDSN(dsn string) (string, error) {
 	const expected = `expected a file's path, "file:PATH" or "sqlite:PATH"`
 	path := dsn
@@ -36,7 +36,7 @@ func parseDSN(dsn string) (string, error) {
 // pageSize is SQLite's default (sqlite.org/pgszchng2016.html).
 const pageSize = 4096
 
-// driverDSN is the driver's name for a store in a file.
+// driverDSN returns the driver's DSN for a store in a file.
 func driverDSN(path string, maxBytes int64) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
@@ -46,10 +46,9 @@ func driverDSN(path string, maxBytes int64) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query}).String()
 }
 
-// settings are those of every connection. A connection waits a short time in SQLite itself;
-// [Store.retry] goes on from there, because SQLite would not notice that a context has ended. A store
-// may come with a repository, so what its schema says is not trusted
-// (sqlite.org/pragma.html#pragma_trusted_schema).
+// settings returns the settings of every connection. A connection waits for a short time in SQLite itself, and then
+// [Store.retry] continues, because SQLite would not notice that a context has ended. A store may come with a
+// repository, so its schema is not trusted (sqlite.org/pragma.html#pragma_trusted_schema).
 func settings(maxBytes int64) string {
 	q := url.Values{
 		"_busy_timeout": {"100"},

@@ -12,8 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/plan"
 )
 
-// explain names the store in an error and says what to do about it. Errors of
-// the objects themselves stay as they are.
+// explain adds the name of the store and advice to an error. Errors about objects stay unchanged.
 func (s *Store) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -50,16 +49,15 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("%s: %w", s.shown, err)
 }
 
-// atLimit tells a store that is as large as it may be from a disk that is full.
+// atLimit reports whether the store is at its limit, to distinguish this from a full disk.
 func (s *Store) atLimit(ctx context.Context) bool {
-	const slack = 1 << 20 // what one change may need at once
+	const slack = 1 << 20 // the size of a large change
 	var bytes int64
 	err := s.db.QueryRowContext(context.WithoutCancel(ctx), "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()").Scan(&bytes)
 	return err == nil && s.max > 0 && bytes+slack >= s.max
 }
 
-// code is SQLite's extended result code of an error, 0 for other errors
-// (sqlite.org/rescode.html).
+// code returns SQLite's extended result code of an error, or 0 for other errors (sqlite.org/rescode.html).
 func code(err error) int {
 	if se := new(sqlite.Error); errors.As(err, &se) {
 		return se.Code()

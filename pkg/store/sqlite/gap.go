@@ -21,15 +21,15 @@ import (
 // On a full disk the file may be empty, or missing; then only this process knows the gap.
 type gap struct {
 	mu   sync.Mutex
-	file string // "" until something is missing
+	file string // "" until a record is lost
 	v1.AuditGap
-	written bool // the file holds it
+	written bool // the file contains the gap
 }
 
-// gapSuffix is between a store's path and what tells its gaps apart.
+// gapSuffix separates the store's path from a random name in the file name of a gap.
 const gapSuffix = "-gap-"
 
-// KeepGap keeps what is missing until a line on it is written.
+// KeepGap saves the gap until a record of it is written.
 func (s *Store) KeepGap(missing v1.AuditGap) {
 	g := &s.gap
 	g.mu.Lock()
@@ -37,7 +37,7 @@ func (s *Store) KeepGap(missing v1.AuditGap) {
 	if g.file == "" {
 		g.file = s.name + gapSuffix + rand.Text()
 	}
-	// Written beside it first: a disk that is full may take a part.
+	// The text is first written to another file, because a full disk may truncate it.
 	text, err := jsontext.Marshal(missing)
 	part := g.file + ".part"
 	if err == nil {
@@ -51,16 +51,16 @@ func (s *Store) KeepGap(missing v1.AuditGap) {
 		return
 	}
 	_ = os.Remove(part)
-	if !g.written && os.WriteFile(g.file, nil, 0o600) == nil { // on a disk that is full there is room for a name
+	if !g.written && os.WriteFile(g.file, nil, 0o600) == nil { // a full disk has room for a name
 		g.AuditGap, g.written = v1.AuditGap{Lines: unread}, true
 	}
 }
 
-// unread is how many lines a note stands for that cannot be read: one at least.
+// unread is the assumed number of lost records if the file of a gap cannot be read.
 const unread = 1
 
-// left is what of a line on a gap is still to be written: another process may have found
-// the file and written it. It returns false for nothing.
+// left reports whether the record of a gap must still be written, and reduces it to the part that is not recorded:
+// another process may have found the file and recorded it.
 func (g *gap) left(line *v1.AuditRecord) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -73,7 +73,7 @@ func (g *gap) left(line *v1.AuditRecord) bool {
 	return missing.Lines > 0
 }
 
-// noted forgets the gap: a line of it was written.
+// noted clears the gap after its record was written.
 func (g *gap) noted() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,17 +83,17 @@ func (g *gap) noted() {
 	g.AuditGap, g.written = v1.AuditGap{}, false
 }
 
-// adoptGaps writes the lines on gaps of processes that ended before they could. One that
-// runs finds that it was done for it. What cannot be written now is left for later.
+// adoptGaps writes the records of gaps of other processes that ended before they could do so. A process that still runs
+// notices that its gap was recorded. Gaps that cannot be recorded now stay for later.
 func (s *Store) adoptGaps(ctx context.Context) {
-	files, _ := filepath.Glob(escapeGlob(s.name) + gapSuffix + "*") // the pattern is well formed
+	files, _ := filepath.Glob(escapeGlob(s.name) + gapSuffix + "*") // the pattern is valid
 	for _, file := range files {
 		if strings.HasSuffix(file, ".part") {
 			continue // it is being written
 		}
 		taken := s.name + gapSuffix + rand.Text()
 		if os.Rename(file, taken) != nil {
-			continue // another process has it
+			continue // another process took it
 		}
 		var missing v1.AuditGap
 		text, err := os.ReadFile(taken)
@@ -109,12 +109,12 @@ func (s *Store) adoptGaps(ctx context.Context) {
 		}
 		line := v1.AuditRecord{Time: time.Now().UTC(), CallID: rand.Text(), Status: v1.StatusGap, Gap: &missing}
 		if s.appendLine(ctx, line.Bound()) == nil {
-			_ = os.Remove(taken) // else it is written once more
+			_ = os.Remove(taken) // if this fails, the gap is recorded twice
 		}
 	}
 }
 
-// escapeGlob makes a path a pattern that fits it alone.
+// escapeGlob returns a pattern that matches only the path.
 func escapeGlob(path string) string {
 	var b []byte
 	for i := range len(path) {

@@ -13,32 +13,31 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// MaxMemory is the most bytes of a store in memory (SQLITE_MEMDB_DEFAULT_MAXSIZE, sqlite.org/compile.html).
+// MaxMemory is the maximum size in bytes of a store in memory (SQLITE_MEMDB_DEFAULT_MAXSIZE, sqlite.org/compile.html).
 const MaxMemory = 1 << 30
 
-// InMemory makes an empty store in the memory of this process, with a clock of its own. The first use
-// makes its database; nobody else can open it.
+// InMemory returns an empty store in the memory of this process, with its own clock. The first use creates its
+// database; no other process can open it.
 func InMemory(opts store.Options, now func() time.Time) *Store {
 	if opts.MaxBytes <= 0 || opts.MaxBytes > MaxMemory {
 		opts.MaxBytes = MaxMemory
 	}
 	s := newStore("", opts)
 	s.shown, s.now = "store in memory", now
-	s.changed.Interval, s.audited.Interval = 0, 0 // no other process changes it
+	s.changed.Interval, s.audited.Interval = 0, 0 // no other process changes the store
 	connector, err := sqlite.NewConnector("file:/" + rand.Text() + "?vfs=memdb&" + settings(s.max))
 	s.db = sql.OpenDB(&inMemory{Connector: keeping{connector}, err: err})
-	// SQLite keeps no log beside a database in memory, so readers would keep writers out. With one connection
-	// they take turns, which are short.
+	// In memory SQLite has no WAL, so readers would block writers. With one connection they take short turns.
 	s.db.SetMaxOpenConns(1)
 	return s
 }
 
-// inMemory makes connections to a database in memory, which lasts as long as one of them.
+// inMemory opens connections to an in-memory database, which lives as long as one of them.
 type inMemory struct {
 	driver.Connector
 	err  error // why there is no Connector
 	mu   sync.Mutex
-	kept *sql.DB // its idle connection keeps the database when another has to be closed
+	kept *sql.DB // its idle connection keeps the database alive
 }
 
 func (m *inMemory) Connect(ctx context.Context) (driver.Conn, error) {

@@ -17,13 +17,13 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// applicationID marks the file as ours; the first migration writes it.
+// applicationID marks the file as a toolctl store; the first migration writes it.
 const applicationID = 1953460076
 
-// migrate brings the store to the newest version that this program knows.
+// migrate migrates the store to the newest version that this program knows.
 //
-// One query tells whether it is there already, as it nearly always is: goose
-// would spend more on finding that out than a short command takes as a whole.
+// One query checks whether it already has this version, as it nearly always does: goose would need more time for that
+// than a whole short command.
 func (s *Store) migrate(ctx context.Context) error {
 	newest, err := sqlstore.NewestMigration(migrations)
 	if err != nil {
@@ -36,8 +36,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	for at < newest {
 		before := at
 		upErr := s.retry(ctx, func() error {
-			// The file keeps these modes, the first from the moment in which it is made. They are set here and not on
-			// opening, because a file that turns out to be another program's must stay as it is.
+			// The file keeps these modes, the first only if it is set at creation. They are set here instead of on
+			// opening, because a file of another program must stay unchanged.
 			if _, err := s.db.ExecContext(ctx, "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL"); err != nil {
 				return err
 			}
@@ -46,8 +46,8 @@ func (s *Store) migrate(ctx context.Context) error {
 		if at, err = s.version(ctx); err != nil {
 			return errors.Join(upErr, err)
 		}
-		// Another process may have taken the same step at the same time. Then ours
-		// failed, and the version has grown all the same.
+		// Another process may have executed the same migration concurrently. Then ours failed, but the version has
+		// increased.
 		if at == before {
 			return errors.Join(fmt.Errorf("cannot be upgraded to version %d", newest), upErr)
 		}
@@ -71,8 +71,8 @@ func migrateUp(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// version is that of the last migration that was carried out, -1 for an empty file. It is read in one
-// transaction, since another process may be migrating.
+// version returns the version of the last executed migration, or -1 for an empty file. It uses one transaction, because
+// another process may be migrating.
 func (s *Store) version(ctx context.Context) (at int64, err error) {
 	err = s.withConn(ctx, func(c *sql.Conn) error {
 		return s.retry(ctx, func() error {

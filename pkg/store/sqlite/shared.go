@@ -47,7 +47,7 @@ var dialect = sqlstore.Dialect{
 const lastRows = "SELECT '" + store.LastVersion + "' AS name, value, NULL AS hash FROM revision UNION ALL SELECT '" + store.LastLine + "', " + lastLine +
 	", NULL UNION ALL SELECT '" + store.LastPruned + "', pruned, hash FROM audit_start"
 
-// backend is a store as the shared methods need it.
+// backend implements [sqlstore.Backend] for a store.
 type backend struct{ *Store }
 
 func (b backend) Read(ctx context.Context, fn func(sqlstore.Tx) error) error {
@@ -65,14 +65,14 @@ func (b backend) Notify()                                      { b.changed.Notif
 func (b backend) Watched() *watch.Source                       { return &b.changed }
 func (b backend) Audited() *watch.Source                       { return &b.audited }
 
-// tx is a transaction as the shared methods need it.
+// tx implements [sqlstore.Tx] for a transaction.
 type tx struct {
 	s   *Store
-	ctx context.Context // of the one call that it lives for
+	ctx context.Context // of the only call that uses the transaction
 	c   *sql.Conn
 }
 
-// here has the tables by their names here.
+// here replaces the table names by those of SQLite.
 func here(query string) string { return strings.ReplaceAll(query, "toolctl_", "") }
 
 func (t tx) Exec(query string, args ...any) (int64, error) {
@@ -93,14 +93,14 @@ func (t tx) Query(query string, args ...any) (sqlstore.Rows, error) {
 
 type rows struct{ *sql.Rows }
 
-func (r rows) Close() { _ = r.Rows.Close() } // what failed is in Err
+func (r rows) Close() { _ = r.Rows.Close() } // Err has the error
 
-func (tx) Lock(string) error { return nil } // whoever writes is alone
-func (tx) Tell(string) error { return nil } // others look again and again
+func (tx) Lock(string) error { return nil } // a writer already excludes all others
+func (tx) Tell(string) error { return nil } // others poll
 
 func (t tx) AddAudit(lines ...v1.AuditRecord) error { return addAudit(t.ctx, t.c, lines...) }
 
-func (tx) Room() error { return nil } // SQLite itself refuses to grow
+func (tx) Room() error { return nil } // SQLite itself enforces the limit
 
 func (t tx) Each(statement string, args iter.Seq[[]any]) error {
 	prepared, err := t.c.PrepareContext(t.ctx, here(statement))
@@ -127,7 +127,7 @@ func (t tx) Fill(table store.Table, rows iter.Seq2[[]any, error]) (err error) {
 	}), err)
 }
 
-// Size implements [store.Sized]: the file, and what was written to its log since.
+// Size implements [store.Sized]: it counts the file and its WAL.
 func (s *Store) Size(context.Context) (bytes int64, err error) {
 	for _, suffix := range []string{"", "-wal"} {
 		info, err := os.Stat(s.name + suffix)

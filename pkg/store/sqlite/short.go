@@ -12,26 +12,25 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/plan"
 )
 
-// shortWrite is what a call writes: an audit record, or counts. Writes that arrive while
-// another transaction runs share the next one, because the transaction is most of the cost
-// of each.
+// shortWrite is a write of a call: an audit record, or counts. Writes that arrive while another transaction runs share
+// the next one, because the transaction is most of the cost of each.
 type shortWrite struct {
 	line *chain.Line
-	// do is what is written in place of a line. What it wrote is taken back when it returns a
-	// [plan.Refusal]; any other error is that of all that share its transaction.
+	// do replaces the write of a record. If it returns a [plan.Refusal], only its own changes are rolled back; any
+	// other error applies to all writes of the transaction.
 	do   func(ctx context.Context, c *sql.Conn) error
-	done chan struct{} // closed when it was written, or could not be
-	err  error         // fixed before done is closed
+	done chan struct{} // closed when it was written or failed
+	err  error         // set before done is closed
 }
 
-// writeShort returns when w was written, or could not be.
+// writeShort returns when w was written or failed.
 func (s *Store) writeShort(ctx context.Context, w *shortWrite) error {
 	w.done = make(chan struct{})
 	s.shorts.add(w)
 	entered, err := s.enterUnless(ctx, w.done)
 	switch {
 	case entered:
-		// Whoever may write now writes for all that wait; perhaps w is written already.
+		// This goroutine now writes all waiting items; w may already be written.
 		batch := s.shorts.take()
 		err := s.writeTogether(context.WithoutCancel(ctx), batch)
 		for _, b := range batch {
@@ -42,12 +41,12 @@ func (s *Store) writeShort(ctx context.Context, w *shortWrite) error {
 	case err != nil && s.shorts.withdraw(w):
 		return err
 	}
-	<-w.done // perhaps another is writing it
+	<-w.done // another goroutine may be writing it
 	return w.err
 }
 
-// writeTogether writes in one transaction; the caller holds the gate. No writer of another
-// process can come between the end of the chain that it reads and its lines.
+// writeTogether writes a batch in one transaction; the caller must hold the gate. No other process can write between
+// its read of the end of the chain and its own records.
 func (s *Store) writeTogether(ctx context.Context, batch []*shortWrite) error {
 	if len(batch) == 0 {
 		return nil
@@ -70,7 +69,7 @@ func (s *Store) writeTogether(ctx context.Context, batch []*shortWrite) error {
 	}))
 }
 
-// among carries out one of several writes in the transaction of c.
+// among executes one of several writes in the transaction of c.
 func (s *Store) among(ctx context.Context, c *sql.Conn, w *shortWrite, several int) error {
 	if several == 1 {
 		return w.do(ctx, c)
@@ -89,8 +88,7 @@ func (s *Store) among(ctx context.Context, c *sql.Conn, w *shortWrite, several i
 	return err
 }
 
-// shortWrites wait for the writer of this process. They are as many as there are calls that
-// begin or end at once.
+// shortWrites is the queue for the writer of this process. Its length is limited by the number of concurrent calls.
 type shortWrites struct {
 	mu      sync.Mutex
 	waiting []*shortWrite
@@ -110,7 +108,7 @@ func (q *shortWrites) take() []*shortWrite {
 	return batch
 }
 
-// withdraw takes out what nobody writes yet.
+// withdraw removes an item that is not being written yet.
 func (q *shortWrites) withdraw(w *shortWrite) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

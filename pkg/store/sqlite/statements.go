@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// A connection keeps its compiled statements until it is closed: SQLite takes longer to compile
-// most of them than to execute them.
+// A connection caches its compiled statements until it is closed, because SQLite takes longer to compile most of them
+// than to execute them.
 
-// maxKept is how many a connection keeps.
+// maxKept is the maximum number of cached statements per connection.
 const maxKept = 32
 
-// keeping opens connections that keep their statements.
+// keeping opens connections that cache their statements.
 type keeping struct{ driver.Connector }
 
 func (c keeping) Connect(ctx context.Context) (driver.Conn, error) {
@@ -29,7 +29,7 @@ func (c keeping) Connect(ctx context.Context) (driver.Conn, error) {
 	return &keeper{able, map[string]ableStmt{}}, nil
 }
 
-// ableConn is what the driver's connections can do.
+// ableConn is the interface of the driver's connections.
 type ableConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -41,22 +41,21 @@ type ableConn interface {
 	driver.Validator
 }
 
-// ableStmt is what its statements can do.
+// ableStmt is the interface of the driver's statements.
 type ableStmt interface {
 	driver.Stmt
 	driver.StmtExecContext
 	driver.StmtQueryContext
 }
 
-// keeper is a connection with the statements that are not in use, by their text. One
-// goroutine uses it at a time.
+// keeper is a connection with its idle statements by text. One goroutine uses it at a time.
 type keeper struct {
 	ableConn
 	idle map[string]ableStmt
 }
 
-// keeps reports whether a statement may be used again. Of others some are carried out when
-// they are compiled, such as PRAGMA, or are several.
+// keeps reports whether a statement can be cached. Other statements are executed when they are compiled, such as
+// PRAGMA, or consist of several.
 func keeps(query string) bool {
 	verb, _, _ := strings.Cut(query, " ")
 	switch verb {
@@ -66,7 +65,7 @@ func keeps(query string) bool {
 	return false
 }
 
-// take returns a statement that nobody else uses until it is put back.
+// take returns a statement for exclusive use until put.
 func (k *keeper) take(ctx context.Context, query string) (ableStmt, error) {
 	if s, ok := k.idle[query]; ok {
 		delete(k.idle, query)
@@ -83,9 +82,9 @@ func (k *keeper) take(ctx context.Context, query string) (ableStmt, error) {
 	return able, nil
 }
 
-// put keeps a statement that is used no longer.
+// put returns a statement to the cache.
 func (k *keeper) put(query string, s ableStmt) error {
-	if k.idle[query] != nil { // it was used twice at once
+	if k.idle[query] != nil { // two rows used the same statement at once
 		return s.Close()
 	}
 	for old, other := range k.idle {
@@ -130,7 +129,7 @@ func (k *keeper) QueryContext(ctx context.Context, query string, args []driver.N
 	return &keptRows{rows, func() error { return k.put(query, s) }}, nil
 }
 
-// keptRows give their statement back.
+// keptRows return their statement to the cache when they are closed.
 type keptRows struct {
 	driver.Rows
 	done func() error
@@ -138,7 +137,7 @@ type keptRows struct {
 
 func (r *keptRows) Close() error { return errors.Join(r.Rows.Close(), r.done()) }
 
-// Close ends the statements and the connection.
+// Close closes the statements and the connection.
 func (k *keeper) Close() error {
 	var errs []error
 	for _, s := range k.idle {

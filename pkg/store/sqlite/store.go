@@ -43,7 +43,7 @@ type Store struct {
 	max   int64
 	now   func() time.Time
 
-	gate    chan struct{} // holds the token of the one writer of this process
+	gate    chan struct{} // holds the token of the only writer of this process
 	closed  chan struct{}
 	once    sync.Once
 	changed watch.Source // objects and overrides
@@ -53,7 +53,7 @@ type Store struct {
 	gap     gap
 }
 
-// Open opens the store that dsn names: a file's path, "file:PATH" or "sqlite:PATH".
+// Open opens the store that dsn names: a file path, "file:PATH" or "sqlite:PATH".
 func Open(ctx context.Context, dsn string, opts store.Options) (store.Store, error) {
 	s, err := open(ctx, dsn, opts)
 	if err != nil {
@@ -88,7 +88,7 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	return s, nil
 }
 
-// newStore makes a store that has no database yet.
+// newStore returns a store without a database.
 func newStore(path string, opts store.Options) *Store {
 	keep := int64(cmp.Or(opts.KeepChanges, 10_000))
 	s := &Store{
@@ -106,8 +106,7 @@ func newStore(path string, opts store.Options) *Store {
 	return s
 }
 
-// prepareFile sees to it that path is a file. SQLite gives the files it puts
-// beside it the same permissions.
+// prepareFile checks or creates the file. SQLite creates its other files with the same permissions.
 func prepareFile(path string, create bool) error {
 	info, err := os.Stat(path)
 	switch {
@@ -138,10 +137,10 @@ func prepareFile(path string, create bool) error {
 	return f.Close()
 }
 
-// protect refuses a store that others could write: they could change what runs, and the
-// audit of it. SQLite's own files beside it hold the same data.
+// protect refuses a store that others can write: they could change what runs, and its audit log. SQLite's own files
+// next to it hold the same data.
 func protect(path string) error {
-	for range 40 { // the links that Linux follows; the file may not be there yet
+	for range 40 { // the number of symlinks that Linux follows; the file may not exist yet
 		target, err := os.Readlink(path)
 		if err != nil {
 			break
@@ -163,8 +162,8 @@ func protect(path string) error {
 	return nil
 }
 
-// checkMagic refuses a file that is something else: SQLite would take one that
-// is shorter than a page of its own for an empty database, and write over it.
+// checkMagic refuses a file that is not an SQLite database. SQLite would treat a file shorter than one of its pages as
+// an empty database and overwrite it.
 func checkMagic(path string) error {
 	const magic = "SQLite format 3\x00" // sqlite.org/fileformat2.html, section 1.3
 	f, err := os.Open(path)

@@ -12,14 +12,14 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// enter waits until no other writer of this process writes; leave ends that. Writers queue here, in
-// order, instead of in SQLite, whose waiters sleep and try again.
+// enter waits until no other goroutine of this process writes; leave ends that. Writers queue here, in order, instead
+// of in SQLite, where waiters sleep and retry.
 func (s *Store) enter(ctx context.Context) error {
 	_, err := s.enterUnless(ctx, nil)
 	return err
 }
 
-// enterUnless is enter, until done is closed: then there is nothing to leave.
+// enterUnless is enter, unless done is closed first: it then returns false, and leave must not be called.
 func (s *Store) enterUnless(ctx context.Context, done <-chan struct{}) (entered bool, err error) {
 	select {
 	case s.gate <- struct{}{}:
@@ -35,9 +35,8 @@ func (s *Store) enterUnless(ctx context.Context, done <-chan struct{}) (entered 
 
 func (s *Store) leave() { <-s.gate }
 
-// write runs fn in one immediate transaction, which no other writer of any
-// process can enter meanwhile, and commits it when fn returns nil. What it
-// wrote is on the disk when write returns; see [Store.writeShort] for what need not be.
+// write runs fn in one immediate transaction, which excludes writers of all processes, and commits it if fn returns
+// nil. The changes are on the disk when write returns; see [Store.writeShort] for writes without that guarantee.
 func (s *Store) write(ctx context.Context, fn func(c *sql.Conn) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -48,14 +47,14 @@ func (s *Store) write(ctx context.Context, fn func(c *sql.Conn) error) error {
 			return err
 		}
 		defer func() {
-			// Should it fail, the connection goes on being slow and safe.
+			// If it fails, the connection stays slow and safe.
 			_, _ = c.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous=NORMAL")
 		}()
 		return s.transact(ctx, c, "BEGIN IMMEDIATE", fn)
 	}))
 }
 
-// read runs fn on one unchanging view of the store. It may run fn again.
+// read runs fn on a consistent snapshot of the store. It may run fn again.
 func (s *Store) read(ctx context.Context, fn func(c *sql.Conn) error) error {
 	return s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
 		return s.retry(ctx, func() error { return s.transact(ctx, c, "BEGIN", fn) })
@@ -76,9 +75,8 @@ func (s *Store) withConn(ctx context.Context, fn func(c *sql.Conn) error) error 
 }
 
 func (s *Store) transact(ctx context.Context, c *sql.Conn, begin string, fn func(c *sql.Conn) error) (err error) {
-	// The end of ctx decides between the two outcomes. It must not interrupt the
-	// statements that begin and end the transaction, or nobody would know whether
-	// they were carried out.
+	// The end of ctx decides between the two outcomes. It must not interrupt the statements that begin and end the
+	// transaction, because their result would then be unknown.
 	final := context.WithoutCancel(ctx)
 	if err := s.retry(ctx, func() error { _, err := c.ExecContext(final, begin); return err }); err != nil {
 		return err
@@ -89,8 +87,8 @@ func (s *Store) transact(ctx context.Context, c *sql.Conn, begin string, fn func
 			return
 		}
 		if _, rerr := c.ExecContext(final, "ROLLBACK"); rerr != nil {
-			// SQLite may have rolled back by itself. A connection of which we do
-			// not know that is not used again; closing it rolls back for certain.
+			// SQLite may have rolled back by itself. A connection in an unknown state is not reused; closing it rolls
+			// back for certain.
 			_ = c.Raw(func(any) error { return driver.ErrBadConn })
 		}
 	}()
@@ -107,8 +105,8 @@ func (s *Store) transact(ctx context.Context, c *sql.Conn, begin string, fn func
 	return err
 }
 
-// retry runs f until it finds the store unlocked, ctx ends, or the store was
-// locked for the whole of the busy timeout.
+// retry repeats f until it finds the store unlocked, ctx ends, or the store was locked for the whole of the busy
+// timeout.
 func (s *Store) retry(ctx context.Context, f func() error) error {
 	start := time.Now()
 	for {

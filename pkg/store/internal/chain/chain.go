@@ -14,13 +14,13 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/plan"
 )
 
-// Hash is a link of the chain. The zero value stands before the first line.
+// Hash is a hash in the chain. The zero value precedes the first record.
 type Hash [sha256.Size]byte
 
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// Next is the hash of a line: the SHA-256 of the hash before it and the line's JSON
-// as it is stored, whatever fields it has.
+// Next returns the hash of a record: the SHA-256 of the previous hash and the record's stored JSON, whatever fields it
+// has.
 func (h Hash) Next(record []byte) (next Hash) {
 	sum := sha256.New()
 	sum.Write(h[:])
@@ -29,14 +29,13 @@ func (h Hash) Next(record []byte) (next Hash) {
 	return next
 }
 
-// Line is a line that is to be written.
+// Line is a record to write.
 type Line struct {
 	Record v1.AuditRecord
 	Text   []byte
 }
 
-// NewLine keeps a line within its bounds, whoever made it, and gives one without a time
-// that of now.
+// NewLine limits the size of a record and sets a missing time to now.
 func NewLine(r v1.AuditRecord) (Line, error) {
 	if r.Time.IsZero() {
 		r.Time = time.Now().UTC()
@@ -49,7 +48,7 @@ func NewLine(r v1.AuditRecord) (Line, error) {
 	return Line{r, text}, nil
 }
 
-// NewLines is NewLine for several.
+// NewLines is NewLine for several records.
 func NewLines(records ...v1.AuditRecord) ([]Line, error) {
 	lines := make([]Line, len(records))
 	for i, r := range records {
@@ -61,15 +60,15 @@ func NewLines(records ...v1.AuditRecord) ([]Line, error) {
 	return lines, nil
 }
 
-// Begins reports whether a line is one of intent.
+// Begins reports whether a status is that of a record of intent.
 func Begins(status string) bool { return status == v1.StatusStarted }
 
-// Ends reports whether a line has the outcome of a call.
+// Ends reports whether a status is the outcome of a call.
 func Ends(status string) bool {
 	return status == v1.StatusComplete || status == v1.StatusFailed || status == v1.StatusPending
 }
 
-// Decision is the line of what a person decided on a call that waited.
+// Decision returns the audit record of a person's decision on a pending call.
 func Decision(p *v1.PendingCall, approved bool, now time.Time) v1.AuditRecord {
 	command := "approvals deny"
 	if approved {
@@ -83,7 +82,7 @@ func Decision(p *v1.PendingCall, approved bool, now time.Time) v1.AuditRecord {
 	}
 }
 
-// Prune is the line of a prune of the audit that began with the line first.
+// Prune returns the audit record of a prune that started at the record first.
 func Prune(opts store.PruneOptions, now time.Time, first int64, p store.AuditPrune, links *Links) v1.AuditRecord {
 	return plan.Line(now.UTC(), opts.By, "", &v1.AuditChange{
 		Command: "audit prune", Action: string(store.Pruned), Kind: Kind, From: first, To: p.Start, Before: opts.Before.UTC(), Hash: p.Hash,
@@ -91,7 +90,7 @@ func Prune(opts store.PruneOptions, now time.Time, first int64, p store.AuditPru
 	})
 }
 
-// Override is the line of an override; before is the version of the one that it replaces.
+// Override returns the audit record of an override; before is the version of the replaced override.
 func Override(o *store.Override, before int64) v1.AuditRecord {
 	action := "overridden"
 	if o.Description == "" {

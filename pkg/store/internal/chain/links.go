@@ -7,23 +7,23 @@ import (
 	"hash"
 )
 
-// Links is a digest of what is left of an audit from whose middle lines were pruned. Of lines that went before a
-// line that stays, the last is left as a row with another text, a link: its hash is what the next line goes on from.
-// Links are not chained to what is before them, so the line on the prune has this digest of the numbers and
-// hashes of all rows up to the last link. The zero value has no rows.
+// Links is a digest of the remaining rows of an audit log from whose middle records were pruned. The last pruned record
+// before a remaining one stays as a row with another text, a link, because the next record needs its hash. Links are
+// not chained to the rows before them, so the record of the prune contains this digest of the numbers and hashes of all
+// rows up to the last link. The zero value has no rows.
 type Links struct {
 	sum    hash.Hash
 	digest string
 	count  int64
 }
 
-// LinkText is the text of a link; that of a line is a JSON object.
+// LinkText is the text of a link; the text of a record is a JSON object.
 const LinkText = "pruned"
 
 // IsLink reports whether a row is a link.
 func (r *Row) IsLink() bool { return string(r.Text) == LinkText }
 
-// Add takes the next row.
+// Add adds the next row.
 func (l *Links) Add(id int64, hash []byte, link bool) {
 	if l.sum == nil {
 		l.sum = sha256.New()
@@ -39,8 +39,8 @@ func (l *Links) Add(id int64, hash []byte, link bool) {
 	}
 }
 
-// Count is how many links there are.
+// Count returns the number of links.
 func (l *Links) Count() int64 { return l.count }
 
-// Digest is the digest of the links in hexadecimal; empty without links.
+// Digest returns the digest of the links in hexadecimal; it is empty without links.
 func (l *Links) Digest() string { return l.digest }

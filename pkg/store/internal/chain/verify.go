@@ -12,28 +12,28 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Kind is the kind of the change that a prune of the audit is.
+// Kind is the kind of the change in the audit record of a prune.
 const Kind = "Audit"
 
-// Row is a line as a backend keeps it, with what is beside its text to filter by.
+// Row is an audit record as stored, with the columns that filters use.
 type Row struct {
 	ID, Time                         int64 // microseconds since 1970
 	Tool, Session, Status, Principal string
 	Text, Hash                       []byte
 }
 
-// State is what a backend keeps of the chain beside its lines.
+// State is the data that a backend stores about the chain in addition to its records.
 type State struct {
-	// Written is the last ID that was given out, Before the last line that is older than
-	// the chain, and Pruned the last that was pruned, 0 for none.
+	// Written is the last ID in use, Before the last record that is older than the chain, and Pruned the last pruned
+	// record. They are 0 if there is no such record.
 	Written, Before, Pruned int64
-	// Start is the hash of the line Pruned.
+	// Start is the hash of the record Pruned.
 	Start Hash
-	// Open are the lines of intent without an outcome, by call.
+	// Open are the records of intent without an outcome, by call.
 	Open map[string][]int64
 }
 
-// note keeps the lines of intent without an outcome up to date: a line was written.
+// note updates the records of intent without an outcome after a record was written.
 func note(open map[string][]int64, id int64, r *v1.AuditRecord) {
 	switch lines := open[r.CallID]; {
 	case Begins(r.Status):
@@ -45,22 +45,22 @@ func note(open map[string][]int64, id int64, r *v1.AuditRecord) {
 	}
 }
 
-// Verifier follows the chain from line to line.
+// Verifier verifies the chain record by record.
 type Verifier struct {
-	want  string // a hash that must turn up
+	want  string // a hash that must occur
 	state State
 
-	said             *v1.AuditChange    // the newest prune
+	said             *v1.AuditChange    // the newest record of a prune
 	links            Links              // of the rows so far
-	lastLink, pruned int64              // the number of the last link, and how many lines are gone
-	open             map[string][]int64 // by call: lines of intent without an outcome
+	lastLink, pruned int64              // the ID of the last link, and the number of removed records
+	open             map[string][]int64 // by call: records of intent without an outcome
 	head             Hash
-	lastID           int64 // of the last line, 0 before the first
+	lastID           int64 // of the last record, 0 before the first
 	lines, unchained int64
 	violation        *store.AuditBreak
 }
 
-// NewVerifier makes one that looks for head, the hash of a line, unless it is "".
+// NewVerifier returns a Verifier. Unless head is "", it must be the hash of a record.
 func NewVerifier(head string) (*Verifier, error) {
 	v := &Verifier{want: strings.ToLower(head), open: map[string][]int64{}}
 	if v.want != "" && (len(v.want) != 2*len(v.head) || strings.Trim(v.want, "0123456789abcdef") != "") {
@@ -70,25 +70,25 @@ func NewVerifier(head string) (*Verifier, error) {
 	return v, nil
 }
 
-// Start tells what is known beside the lines, before the first of them.
+// Start sets the stored state of the chain. It must be called before the first Add.
 func (v *Verifier) Start(s State) {
 	v.state, v.head, v.lastID, v.pruned = s, s.Start, s.Pruned, s.Pruned
 	v.found()
 }
 
-// Add takes the next line. It reports whether the chain is intact so far.
+// Add verifies the next row. It reports whether the chain is intact so far.
 func (v *Verifier) Add(r *Row) bool {
 	v.violation = v.check(r)
 	return v.violation == nil
 }
 
-// End tells what was found.
+// End returns the result.
 func (v *Verifier) End() store.AuditCheck {
 	v.end(v.state.Open)
 	return store.AuditCheck{Lines: v.lines, Unchained: v.unchained, Pruned: v.pruned, Head: v.head.String(), Broken: v.violation}
 }
 
-// found notes when the hash that must turn up has.
+// found clears the required hash if the current record has it.
 func (v *Verifier) found() {
 	if v.want == v.head.String() {
 		v.want = ""
@@ -97,7 +97,7 @@ func (v *Verifier) found() {
 
 func (v *Verifier) check(r *Row) *store.AuditBreak {
 	v.links.Add(r.ID, r.Hash, r.IsLink())
-	if r.IsLink() && r.ID > v.lastID { // that it may be one is found at the end
+	if r.IsLink() && r.ID > v.lastID { // end checks whether it may be a link
 		v.pruned += r.ID - v.lastID
 		v.head, v.lastID, v.lastLink = Hash{}, r.ID, r.ID
 		copy(v.head[:], r.Hash)
@@ -140,7 +140,7 @@ func (v *Verifier) check(r *Row) *store.AuditBreak {
 	return nil
 }
 
-// follow notes what a line says of others.
+// follow processes a record that describes other records.
 func (v *Verifier) follow(id int64, r *v1.AuditRecord) {
 	note(v.open, id, r)
 	if c := r.Change; r.Status == v1.StatusChanged && c != nil && c.Kind == Kind {
@@ -148,7 +148,7 @@ func (v *Verifier) follow(id int64, r *v1.AuditRecord) {
 	}
 }
 
-// end looks for what is missing at the end.
+// end looks for records that are missing at the end.
 func (v *Verifier) end(open map[string][]int64) {
 	switch {
 	case v.violation != nil:
@@ -167,8 +167,8 @@ func (v *Verifier) end(open map[string][]int64) {
 	}
 }
 
-// sameOpen compares the calls without an outcome with those of the lines. Where the times of lines are not in
-// their order the outcome of a call may have been pruned before the line that says that it began.
+// sameOpen compares the stored calls without an outcome with those of the records. If the times of records are out of
+// order, the outcome of a call may have been pruned before its record of intent.
 func (v *Verifier) sameOpen(open map[string][]int64) bool {
 	if v.lastLink > 0 {
 		for call, lines := range v.open {

@@ -14,14 +14,14 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Wanted are objects that are to be applied, ready to be planned with.
+// Wanted are the objects of an apply, prepared for planning.
 type Wanted struct {
 	objects []v1.Object
 	rows    []Row
 	opts    store.ApplyOptions
 }
 
-// Want checks the objects of an apply and its options.
+// Want checks the objects and the options of an apply.
 func Want(objects []v1.Object, opts store.ApplyOptions) (*Wanted, error) {
 	if opts.Prune && opts.Set == "" {
 		return nil, errors.New("apply: prune needs the name of a set, to find the objects of earlier applies")
@@ -45,7 +45,7 @@ func Want(objects []v1.Object, opts store.ApplyOptions) (*Wanted, error) {
 	return w, errors.Join(errs...)
 }
 
-// wantable says why an object cannot be applied after those that were seen.
+// wantable returns why an object cannot be applied together with the preceding objects.
 func wantable(i int, o v1.Object, seen map[v1.Key]v1.Source) error {
 	if o == nil {
 		return fmt.Errorf("object %d is nil", i)
@@ -64,8 +64,7 @@ func wantable(i int, o v1.Object, seen map[v1.Key]v1.Source) error {
 	return nil
 }
 
-// Plan plans the apply at a time in microseconds since 1970. It may be called again, when
-// a transaction is.
+// Plan plans the apply at a time in microseconds since 1970. It may be called again if a transaction is retried.
 func (w *Wanted) Plan(r Reader, now int64) (*Plan, error) {
 	opts := w.opts
 	p := &Plan{Changes: make([]store.Change, 0, len(w.objects)), at: now, commit: opts.Commit}
@@ -118,7 +117,7 @@ func (w *Wanted) Plan(r Reader, now int64) (*Plan, error) {
 	return p, w.revise(p, r, now)
 }
 
-// keys are those of the objects, and those whose version is expected.
+// keys returns the keys of the objects, and of those with an expected version.
 func (w *Wanted) keys() []v1.Key {
 	keys := make([]v1.Key, len(w.rows), len(w.rows)+len(w.opts.Expect))
 	seen := make(map[v1.Key]bool, len(w.rows))
@@ -152,7 +151,7 @@ func checkExpected(there map[v1.Key]*Row, expect map[v1.Key]int64) error {
 	return Refuse(errors.Join(conflicts...))
 }
 
-// before decodes what the store has of the objects, nil for what it does not have.
+// before decodes the stored records of the objects; missing objects are nil.
 func (w *Wanted) before(there map[v1.Key]*Row) ([]*store.Record, error) {
 	records, errs := make([]*store.Record, len(w.rows)), make([]error, len(w.rows))
 	parallel.Each(len(w.rows), func(i int) {
@@ -169,7 +168,7 @@ func (w *Wanted) before(there map[v1.Key]*Row) ([]*store.Record, error) {
 	return records, errors.Join(errs...)
 }
 
-// put plans one object: next, where old is (nil for nowhere), which was decoded as before.
+// put plans the change of one object from old, which is nil if it does not exist and was decoded as before, to next.
 func (p *Plan) put(old *Row, before *store.Record, next Row, o v1.Object, now int64) error {
 	ch := store.Change{Key: next.Key, Action: store.Created}
 	next.UID, next.Generation, next.Created, next.Updated = "", 1, now, now
@@ -213,7 +212,7 @@ func (p *Plan) put(old *Row, before *store.Record, next Row, o v1.Object, now in
 	return nil
 }
 
-// prune plans the removal of what the set has and the apply has not.
+// prune plans the removal of the objects in the set that are not applied.
 func (w *Wanted) prune(p *Plan, r Reader, now int64) error {
 	keep := make(map[v1.Key]bool, len(w.rows))
 	for i := range w.rows {

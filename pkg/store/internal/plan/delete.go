@@ -43,7 +43,7 @@ func Delete(r Reader, keys []v1.Key, now int64) (*Plan, error) {
 	return p, err
 }
 
-// NotFound makes the error for a missing object, with near names.
+// NotFound returns the error for a missing object, with similar names.
 func NotFound(r Reader, key v1.Key) (*v1.NotFoundError, error) {
 	names, err := r.Names(key.Kind)
 	if err != nil {

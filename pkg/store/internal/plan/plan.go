@@ -11,16 +11,16 @@ import (
 
 // Reader reads the store for a plan. All methods see the same version of the store.
 type Reader interface {
-	// Revision is the resourceVersion given out last.
+	// Revision returns the last resourceVersion.
 	Revision() (int64, error)
-	// Rows returns those of the rows of some keys that are there, in any order.
+	// Rows returns the existing rows for some keys, in any order.
 	Rows(keys []v1.Key) ([]Row, error)
 	// Members returns the rows of a set, in any order.
 	Members(set string) ([]Row, error)
 	// Versions returns the resourceVersions of the members of a set.
 	Versions(set string) (map[v1.Key]int64, error)
-	// Latest returns the newest revision of a set, the zero value for none, and the key,
-	// resourceVersion and digest of what it holds, in any order.
+	// Latest returns the newest revision of a set, or the zero value, and the key, resourceVersion and digest of its
+	// members, in any order.
 	Latest(set string) (store.Revision, []Member, error)
 	// Names returns the keys of the objects of a kind, by namespace and name.
 	Names(kind string) ([]v1.Key, error)
@@ -28,16 +28,16 @@ type Reader interface {
 
 // Plan lists the changes to make. Making a plan changes nothing.
 type Plan struct {
-	// Changes are for the caller of an apply, Removed for that of a delete.
+	// Changes is the result of an apply, Removed that of a delete.
 	Changes []store.Change
 	Removed []store.Record
-	// Upserts are rows to write, Gone to remove.
+	// Upserts are rows to write, Gone rows to remove.
 	Upserts []Row
 	Gone    []v1.Key
-	// Log has an event for each new resourceVersion, of which Version is the last.
+	// Log has an event for each new resourceVersion; Version is the last one.
 	Log     []Event
 	Version int64
-	// Revision is that of the set of an apply; nil when there is none to write.
+	// Revision is the new revision of the applied set, or nil.
 	Revision *Revision
 
 	at     int64 // microseconds since 1970
@@ -47,15 +47,15 @@ type Plan struct {
 // takenOver is the action in the audit log for an object that only moved to another set.
 const takenOver = "taken over"
 
-// Event is a line of the log of changes.
+// Event is an entry in the log of changes.
 type Event struct {
 	Type store.EventType
 	Row  Row
-	// Before is the resourceVersion before, 0 for none.
+	// Before is the previous resourceVersion, or 0.
 	Before int64
 }
 
-// Events decodes a part of the log. Before an error it returns the events up to there.
+// Events decodes a part of the log. If it returns an error, it also returns the events before it.
 func Events(log []Event) (events []store.Event, err error) {
 	for i := range log {
 		rec, err := log[i].Row.Decode()
@@ -67,14 +67,13 @@ func Events(log []Event) (events []store.Event, err error) {
 	return events, nil
 }
 
-// Kept returns the part of the log that is left when only the last changes are kept.
+// Kept returns the part of the log that remains if only the last changes are kept.
 func (p *Plan) Kept(keep int64) []Event { return p.Log[max(int64(len(p.Log))-keep, 0):] }
 
-// Lines are the audit lines of a plan: one for each object that is changed. removal is what
-// became of those that are gone.
+// Lines returns the audit records of a plan, one for each changed object. removal is the action for removed objects.
 func (p *Plan) Lines(by, command, removal string) []v1.AuditRecord {
 	lines := make([]v1.AuditRecord, len(p.Log))
-	from := map[v1.Key]string{} // sets that objects were taken from
+	from := map[v1.Key]string{} // previous sets of moved objects
 	for _, c := range p.Changes {
 		if c.TakenFrom != "" {
 			from[c.Key] = c.TakenFrom
@@ -92,7 +91,7 @@ func (p *Plan) Lines(by, command, removal string) []v1.AuditRecord {
 		}
 		lines[i] = Line(time.UnixMicro(e.Row.Updated).UTC(), by, e.Row.Key.Namespace, ch)
 	}
-	for _, c := range p.Changes { // of which nothing else is changed
+	for _, c := range p.Changes { // that only moved to another set
 		if c.TakenFrom != "" && c.Action == store.Unchanged {
 			ch := &v1.AuditChange{Command: command, Action: takenOver, Kind: c.Key.Kind, Name: c.Key.Name, Set: c.After.Set, TakenFrom: c.TakenFrom, From: c.Before.ResourceVersion, To: c.After.ResourceVersion, Commit: p.commit}
 			lines = append(lines, Line(time.UnixMicro(p.at).UTC(), by, c.Key.Namespace, ch))
@@ -101,7 +100,7 @@ func (p *Plan) Lines(by, command, removal string) []v1.AuditRecord {
 	return lines
 }
 
-// Line is the audit line of a change of the store.
+// Line returns the audit record of a change of the store.
 func Line(at time.Time, by, namespace string, ch *v1.AuditChange) v1.AuditRecord {
 	line := v1.AuditRecord{Time: at, CallID: rand.Text(), Principal: by, Namespace: namespace, Status: v1.StatusChanged, Change: ch}
 	if ch.Kind == v1.KindTool {
@@ -110,15 +109,15 @@ func Line(at time.Time, by, namespace string, ch *v1.AuditChange) v1.AuditRecord
 	return line
 }
 
-// Refusal marks an error that is about objects and not about the store.
+// Refusal marks an error that is about objects rather than the store.
 type Refusal struct{ Err error }
 
-// Refuse marks an error.
+// Refuse marks an error as a Refusal.
 func Refuse(err error) error       { return &Refusal{err} }
 func (r *Refusal) Error() string   { return r.Err.Error() }
 func (r *Refusal) Unwrap() []error { return []error{r.Err} }
 
-// remove plans the removal of rows and returns what they hold.
+// remove plans the removal of rows and returns their records.
 func (p *Plan) remove(rows []Row, now int64) ([]store.Record, error) {
 	records, err := DecodeAll(rows)
 	if err != nil {

@@ -17,28 +17,27 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Member is an object as revisions of a set have it: those from First on, up to Last, which
-// is 0 while the newest has it. So a revision costs what it changed, and not what it holds.
+// Member is an object in revisions of a set, from First to Last; Last is 0 while the newest revision contains it. The
+// cost of a revision therefore depends on the number of changes, not on the size of the set.
 type Member struct {
 	Row
 	Digest      string
 	First, Last int64
 }
 
-// Revision is a revision to be written.
+// Revision is a revision to write.
 type Revision struct {
 	store.Revision
 	// Record is the revision as JSON.
 	Record []byte
-	// Ends are the members whose Last becomes the number before, Starts are new ones.
+	// Ends are the members whose Last becomes the previous number, Starts are new members.
 	Ends   []v1.Key
 	Starts []Member
-	// Oldest is the first revision that is kept: older ones go, and members whose Last is one
-	// of them.
+	// Oldest is the first revision to keep. Older revisions are removed, with the members whose Last is before it.
 	Oldest int64
 }
 
-// DecodeRevision reads a revision as a backend keeps it.
+// DecodeRevision decodes a stored revision.
 func DecodeRevision(record []byte) (store.Revision, error) {
 	var r store.Revision
 	if err := json.Unmarshal(record, &r); err != nil {
@@ -47,7 +46,7 @@ func DecodeRevision(record []byte) (store.Revision, error) {
 	return r, nil
 }
 
-// revise plans the revision that an apply makes of its set, when p has all else.
+// revise plans the revision of the applied set. The rest of p must be complete.
 func (w *Wanted) revise(p *Plan, r Reader, now int64) error {
 	opts := w.opts
 	latest, before, err := r.Latest(opts.Set)
@@ -59,7 +58,7 @@ func (w *Wanted) revise(p *Plan, r Reader, now int64) error {
 		return err
 	}
 	if latest.Number == 0 && len(versions) == 0 {
-		return nil // nothing belongs to it, such as when all objects stay in other sets
+		return nil // the set is empty, such as when all objects stay in other sets
 	}
 	rev := &Revision{Revision: store.Revision{
 		Set: opts.Set, Number: latest.Number + 1, Time: time.UnixMicro(now).UTC(), By: opts.By, Command: cmp.Or(opts.Command, "apply"),
@@ -115,7 +114,7 @@ func (w *Wanted) membersAfter(p *Plan, r Reader) (map[v1.Key]int64, error) {
 	return versions, nil
 }
 
-// noteLeft notes the members that the apply did not have.
+// noteLeft records the members that were not applied.
 func (w *Wanted) noteLeft(rev *Revision, latest *store.Revision, before []Member, versions map[v1.Key]int64) {
 	given := make(map[v1.Key]bool, len(w.rows))
 	for i := range w.rows {
@@ -145,8 +144,8 @@ func (w *Wanted) noteLeft(rev *Revision, latest *store.Revision, before []Member
 	slices.SortFunc(rev.Left, func(a, b store.LeftObject) int { return Compare(a.Key(), b.Key()) })
 }
 
-// start finds the rows of the members that have no digest yet: those that the plan writes, and
-// those that something else changed since the revision before.
+// start finds the rows of the members without a digest: those that the plan writes, and those that something else
+// changed since the previous revision.
 func (p *Plan) start(rev *Revision, r Reader, versions map[v1.Key]int64, digests map[v1.Key]string) error {
 	written := byKey(p.Upserts)
 	var fresh, missing []v1.Key
@@ -178,7 +177,7 @@ func (p *Plan) start(rev *Revision, r Reader, versions map[v1.Key]int64, digests
 	return nil
 }
 
-// digest is that of the manifest and of the files that it names.
+// digest returns the digest of the manifest and of the files that it names.
 func (r *Row) digest() (string, error) {
 	h := sha256.New()
 	h.Write(r.Manifest)
@@ -195,7 +194,7 @@ func (r *Row) digest() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// digestOf is the digest of a set.
+// digestOf returns the digest of a set.
 func digestOf(digests map[v1.Key]string) string {
 	h := sha256.New()
 	for _, key := range slices.SortedFunc(maps.Keys(digests), Compare) {

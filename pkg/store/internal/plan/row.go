@@ -16,21 +16,20 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Row is a record as a backend keeps it: what it is found by, and the object as two JSON
-// texts.
+// Row is a record as a backend stores it: the indexed columns, and the object as two JSON texts.
 type Row struct {
 	Key                 v1.Key
 	Set, UID            string
 	Version, Generation int64
 	Created, Updated    int64 // microseconds since 1970
-	// Remote is the name by which a tool calls one of its MCP server; "" for any other object.
-	// It is only set in rows that are to be written.
+	// Remote is the name on its MCP server of the tool that the object calls; "" for any other object. It is only set
+	// in rows to write.
 	Remote string
-	// Manifest is the object as a manifest says it, Origin what else is known of it.
+	// Manifest is the object as manifest JSON, Origin the rest of its header.
 	Manifest, Origin []byte
 }
 
-// origin is what a header holds beside the manifest's own fields.
+// origin is the part of a header that is not in the manifest.
 type origin struct {
 	Source     v1.Source            `json:"source,omitzero"`
 	Violations []v1.Violation       `json:"violations,omitempty"`
@@ -39,7 +38,7 @@ type origin struct {
 	Layout     *v1.Layout           `json:"layout,omitempty"`
 }
 
-// encode fills the parts of a row that come from the object.
+// encode fills the columns that depend on the object.
 func encode(o v1.Object) (Row, error) {
 	h := o.Head()
 	r := Row{Key: h.Key(), Remote: RemoteOf(o)}
@@ -53,7 +52,7 @@ func encode(o v1.Object) (Row, error) {
 	return r, nil
 }
 
-// RemoteOf is the name by which a tool calls one of its MCP server; "" for any other object.
+// RemoteOf returns the name on its MCP server of the tool that an object calls; "" for any other object.
 func RemoteOf(o v1.Object) string {
 	if t, ok := o.(*v1.Tool); ok && t.Spec.MCP != nil && t.Mode() == v1.ModeMCP {
 		return t.RemoteName()
@@ -61,7 +60,7 @@ func RemoteOf(o v1.Object) string {
 	return ""
 }
 
-// Decode restores the object.
+// Decode returns the decoded record.
 func (r *Row) Decode() (store.Record, error) {
 	o := v1.NewObject(r.Key.Kind)
 	if o == nil {
@@ -91,7 +90,7 @@ func (r *Row) record(o v1.Object) store.Record {
 	}
 }
 
-// DecodeAll decodes rows on all processors: it is most of the time of a list.
+// DecodeAll decodes rows on all processors, because decoding is most of the time of a list.
 func DecodeAll(rows []Row) ([]store.Record, error) {
 	records, errs := make([]store.Record, len(rows)), make([]error, len(rows))
 	parallel.Each(len(rows), func(i int) { records[i], errs[i] = rows[i].Decode() })
@@ -115,15 +114,15 @@ func Listed(rows []Row, opts store.ListOptions) ([]store.Record, error) {
 	return records, nil
 }
 
-// sameBytes reports whether two rows hold the same object to the last byte.
+// sameBytes reports whether two rows hold the same object byte for byte.
 func (r *Row) sameBytes(other *Row) bool {
 	return bytes.Equal(r.Manifest, other.Manifest) && bytes.Equal(r.Origin, other.Origin)
 }
 
-// hasFiles is false when the manifest names no files; it may be true of one that names none.
+// hasFiles returns false only if the manifest names no files.
 func (r *Row) hasFiles() bool { return bytes.Contains(r.Origin, []byte(`"files":`)) }
 
-// meaning is the part of a stored object whose change counts as a change.
+// meaning is the part of a stored object that counts as a change when it differs.
 type meaning struct {
 	APIVersion string          `json:"apiVersion"`
 	Metadata   v1.Metadata     `json:"metadata"`
@@ -131,8 +130,8 @@ type meaning struct {
 	files      map[string][]byte
 }
 
-// compare tells whether two rows of one object mean the same, and whether their
-// specs do. The places of fields and the order of keys mean nothing.
+// compare reports whether two rows of one object have the same meaning, and whether their specs do. Positions of fields
+// and the order of keys are ignored.
 func compare(a, b *Row) (same, sameSpec bool, err error) {
 	if a.sameBytes(b) {
 		return true, true, nil
@@ -158,8 +157,7 @@ func compare(a, b *Row) (same, sameSpec bool, err error) {
 	return same, sameSpec, nil
 }
 
-// sameJSON compares two JSON texts. Numbers are the same when they are written
-// the same, so that no digit is lost in comparing.
+// sameJSON compares two JSON texts. It compares the text of numbers, so that no digit is lost.
 func sameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -15,17 +15,17 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
-// keepApprovals is how many calls that wait no more are kept for lists.
+// keepApprovals is the number of calls no longer waiting that are kept for lists.
 const keepApprovals = 1000
 
 // TakeApproval implements [store.Approvals].
 func (m Methods) TakeApproval(ctx context.Context, p v1.PendingCall, name string) (found v1.PendingCall, err error) {
 	began := time.Now()
 	err = m.b.Write(ctx, func(tx Tx) error {
-		if err := tx.Lock("approvals"); err != nil { // alone: two that repeat a call must not both have it
+		if err := tx.Lock("approvals"); err != nil { // so that two calls cannot use the same approval
 			return err
 		}
-		now := p.Created.Add(time.Since(began).Truncate(time.Second)) // others were first for as long
+		now := p.Created.Add(time.Since(began).Truncate(time.Second)) // adds the time spent waiting for the lock
 		where, args := "id = $1", []any{name}
 		if name == "" {
 			where = "subject = $1 AND principal = $2 AND (principal <> '' OR session = $3) AND state <> $4 AND expires > $5 ORDER BY " + m.d.Place + " DESC LIMIT 1"
@@ -96,7 +96,7 @@ func updateApproval(tx Tx, p *v1.PendingCall) error {
 	if err != nil {
 		return err
 	}
-	var edited any // NULL when nobody edited
+	var edited any // NULL if the arguments were not edited
 	if p.EditedArgs != nil {
 		edited = []byte(p.EditedArgs)
 	}
@@ -108,7 +108,7 @@ func updateApproval(tx Tx, p *v1.PendingCall) error {
 	return tx.Tell("approvals")
 }
 
-// approvals reads the calls that a condition chooses.
+// approvals reads the calls that match a condition.
 func approvals(tx Tx, where string, args ...any) ([]v1.PendingCall, error) {
 	return all(tx, func(row Rows) (p v1.PendingCall, err error) {
 		var record, redact, edited []byte
@@ -178,7 +178,7 @@ func (m Methods) DecideApproval(ctx context.Context, id string, d v1.Decision, n
 		if p, err = approval(tx, id); err != nil {
 			return err
 		}
-		if p.StateAt(now.Add(time.Since(began).Truncate(time.Second))) == v1.ApprovalExpired { // while others were first
+		if p.StateAt(now.Add(time.Since(began).Truncate(time.Second))) == v1.ApprovalExpired { // includes the lock wait
 			return plan.Refuse(&v1.ApprovalError{ID: id, State: v1.ApprovalExpired, By: p.By})
 		}
 		if err := p.Decide(d, now); err != nil {

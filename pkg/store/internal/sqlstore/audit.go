@@ -11,13 +11,13 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
 )
 
-// condition is one of SQL with the values that it numbers.
+// condition is an SQL condition with its numbered values.
 type condition struct {
 	text string
 	args []any
 }
 
-// and adds a condition, whose verbs stand for the numbers of the values.
+// and adds a condition, whose verbs are replaced by the numbers of the values.
 func (c condition) and(format string, values ...any) condition {
 	numbers := make([]any, len(values))
 	for i := range values {
@@ -26,12 +26,12 @@ func (c condition) and(format string, values ...any) condition {
 	return condition{c.text + fmt.Sprintf(format, numbers...), append(c.args[:len(c.args):len(c.args)], values...)}
 }
 
-// chosen is the filter without its limit and the bounds of its lines: these are in each query once, since
-// SQLite makes a range of its index of the first bound alone and reads past the lines that others exclude.
+// chosen returns the filter without its limit and ID bounds. Each query has these only once, because SQLite uses only
+// the first bound as a range of its index and reads past the records that others exclude.
 func (m Methods) chosen(f store.AuditFilter) condition {
 	c := condition{text: m.d.Audit + isLine}
 	if !f.Since.IsZero() {
-		// Of an expression, so that no page sorts all lines that the index of times finds.
+		// The expression prevents use of the time index, with which every page would sort all matching records.
 		c = c.and(" AND time + 0 >= %s", f.Since.UnixMicro())
 	}
 	for _, of := range []struct{ column, value string }{{"tool", f.Tool}, {"session", f.Session}, {"principal", f.Principal}, {m.d.Namespace, f.Namespace}} {
@@ -94,13 +94,13 @@ func (m Methods) EachAudit(ctx context.Context, filter store.AuditFilter, fn fun
 	})
 }
 
-// between chooses the first lines in an order of those after one and up to another.
+// between returns a query for the first records, in an order, after one ID and up to another.
 func (m Methods) between(chosen condition, after, last int64, order string, most int) condition {
 	return chosen.and(" AND "+m.d.Line+" > %s AND "+m.d.Line+" <= %s ORDER BY "+m.d.Line+" "+order+" LIMIT %s", after, last, most)
 }
 
-// eachRow hands out the lines after one and up to another, in their order, until fn says that
-// it has seen enough. It holds no transaction meanwhile.
+// eachRow calls fn for the records after one ID and up to another, in order, until fn returns false. It holds no
+// transaction while fn runs.
 func (m Methods) eachRow(ctx context.Context, chosen condition, after, last int64, fn func(*chain.Row) (more bool, err error)) error {
 	for {
 		page, err := m.auditPage(ctx, chosen, after, last)
@@ -116,7 +116,7 @@ func (m Methods) eachRow(ctx context.Context, chosen condition, after, last int6
 	}
 }
 
-// Bounds of what is held of the audit at once.
+// Limits of the audit records in memory at a time.
 const (
 	auditPageLines = 512
 	auditPageBytes = 1 << 20
@@ -145,7 +145,7 @@ func (m Methods) auditPage(ctx context.Context, chosen condition, after, last in
 	return page, err
 }
 
-// Verify checks the chain from its first line to the last that was there when begin read the state.
+// Verify verifies the chain from its first record to the last one that existed when begin read the state.
 func (m Methods) Verify(ctx context.Context, head string, begin func(tx Tx, state *chain.State) (last int64, err error)) (check store.AuditCheck, last int64, err error) {
 	v, err := chain.NewVerifier(head)
 	if err != nil {
@@ -157,7 +157,7 @@ func (m Methods) Verify(ctx context.Context, head string, begin func(tx Tx, stat
 		if last, err = begin(tx, &state); err != nil {
 			return err
 		}
-		// The calls without an outcome, as lists of the audit take them.
+		// Lists of the audit log use these calls without an outcome.
 		_, err = all(tx, func(row Rows) (_ struct{}, err error) {
 			var call string
 			var line int64
@@ -171,7 +171,7 @@ func (m Methods) Verify(ctx context.Context, head string, begin func(tx Tx, stat
 		return check, 0, err
 	}
 	v.Start(state)
-	// Numbers that nobody gave out may be below 1.
+	// IDs that were forged may be below 1.
 	if err := m.eachRow(ctx, condition{text: m.d.Audit}, -1<<63, last, func(r *chain.Row) (bool, error) { return v.Add(r), nil }); err != nil {
 		return check, 0, err
 	}

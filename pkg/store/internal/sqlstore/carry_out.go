@@ -12,17 +12,17 @@ import (
 // Columns are the columns of a row, in the order of fields and values.
 const Columns = "kind, namespace, name, set_name, uid, resource_version, generation, created, updated, manifest, origin"
 
-// fields are what the columns are scanned into.
+// fields returns the destinations for scanning the columns.
 func fields(r *plan.Row) []any {
 	return []any{&r.Key.Kind, &r.Key.Namespace, &r.Key.Name, &r.Set, &r.UID, &r.Version, &r.Generation, &r.Created, &r.Updated, &r.Manifest, &r.Origin}
 }
 
-// values are what the columns are filled with.
+// values returns the values of the columns.
 func values(r *plan.Row) []any {
 	return []any{r.Key.Kind, r.Key.Namespace, r.Key.Name, r.Set, r.UID, r.Version, r.Generation, r.Created, r.Updated, r.Manifest, r.Origin}
 }
 
-// objects reads the rows of a query for Columns.
+// objects returns the rows of a query for Columns.
 func objects(tx Tx, query string, args ...any) ([]plan.Row, error) {
 	return all(tx, func(r Rows) (row plan.Row, err error) {
 		err = r.Scan(fields(&row)...)
@@ -32,7 +32,7 @@ func objects(tx Tx, query string, args ...any) ([]plan.Row, error) {
 
 // Rows implements [plan.Reader].
 func (r reader) Rows(keys []v1.Key) (found []plan.Row, err error) {
-	const most = 100 // a query
+	const most = 100 // keys per query
 	for part := range slices.Chunk(keys, most) {
 		var wanted []string
 		var args []any
@@ -50,7 +50,7 @@ func (r reader) Rows(keys []v1.Key) (found []plan.Row, err error) {
 	return found, nil
 }
 
-// each carries out a statement for each item.
+// each executes a statement for each item.
 func each[T any](tx Tx, statement string, items []T, args func(*T) []any) error {
 	if len(items) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func each[T any](tx Tx, statement string, items []T, args func(*T) []any) error 
 	})
 }
 
-// numbers are the numbers of n values.
+// numbers returns the placeholders of n values.
 func numbers(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -76,7 +76,7 @@ func numbers(n int) string {
 const putObject = `ON CONFLICT (kind, namespace, name) DO UPDATE SET set_name = excluded.set_name, uid = excluded.uid, resource_version = excluded.resource_version,
 	generation = excluded.generation, created = excluded.created, updated = excluded.updated, manifest = excluded.manifest, origin = excluded.origin, remote = excluded.remote`
 
-// carryOut writes what a plan says, within the transaction that made it.
+// carryOut writes a plan, in the transaction that made it.
 func (m Methods) carryOut(tx Tx, p *plan.Plan) error {
 	if len(p.Upserts)+len(p.Gone)+len(p.Log) == 0 && p.Revision == nil {
 		return nil
@@ -102,7 +102,7 @@ func (m Methods) carryOut(tx Tx, p *plan.Plan) error {
 	return tx.Room()
 }
 
-// log adds to the log of changes, and compacts it.
+// log appends to the log of changes and compacts it.
 func (m Methods) log(tx Tx, p *plan.Plan) error {
 	err := each(tx, "INSERT INTO toolctl_changes (type, "+Columns+") VALUES ("+numbers(12)+")", p.Kept(m.keep),
 		func(e *plan.Event) []any { return append([]any{string(e.Type)}, values(&e.Row)...) })

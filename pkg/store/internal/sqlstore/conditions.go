@@ -7,7 +7,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Turned implements [store.Conditions]. It writes only when a status turned.
+// Turned implements [store.Conditions]. It writes only if a status changed.
 func (m Methods) Turned(ctx context.Context, seen []store.Seen) (since []time.Time, err error) {
 	var turned []store.Turn
 	look := func(tx Tx) error {
@@ -22,7 +22,7 @@ func (m Methods) Turned(ctx context.Context, seen []store.Seen) (since []time.Ti
 		if err := tx.Lock("conditions"); err != nil {
 			return err
 		}
-		if err := look(tx); err != nil { // another may have noted it meanwhile
+		if err := look(tx); err != nil { // another process may have stored it in the meantime
 			return err
 		}
 		if _, err := tx.Exec("DELETE FROM toolctl_conditions WHERE uid NOT IN (SELECT uid FROM toolctl_objects)"); err != nil {

@@ -10,16 +10,17 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Copying is what copies of a store need besides its tables.
+// Copying has the statements that copies of a store need in addition to its tables.
 type Copying struct {
-	// Begin are statements before a copy is read or written, Alone those that keep others from writing
-	// meanwhile, and End those after it was written.
+	// Begin are statements before a copy is read or written, Alone those that block other writers, and End those after
+	// it was written.
 	Begin, Alone, End []string
-	// Left is a query of whether something cannot be copied, which Why says.
+	// Left is a query that reports whether something cannot be copied; Why says what.
 	Left, Why string
-	// Last is the query of the rows of the table "last". Given is one of whether any of these numbers was given out.
+	// Last is the query of the rows of the table "last". Given is the query that reports whether any of these numbers
+	// is in use.
 	Last, Given string
-	// SetLast are the statements that set the numbers, by the names of the rows.
+	// SetLast are the statements that set the numbers, by row name.
 	SetLast map[string]string
 }
 
@@ -100,7 +101,7 @@ func (m Methods) CopyIn(ctx context.Context, tables []store.Table, rows store.Ro
 	})
 }
 
-// fill fills a table that has to be empty. Of the numbers that were given out last none may have been.
+// fill fills a table that must be empty. None of the numbers in "last" may be in use.
 func (m Methods) fill(tx Tx, t store.Table, rows iter.Seq2[[]any, error]) error {
 	taken := "SELECT EXISTS (SELECT 1 FROM toolctl_" + t.Name + ")"
 	if t.Name == "last" {

@@ -24,8 +24,7 @@ func (m Methods) List(ctx context.Context, opts store.ListOptions) (store.List, 
 		if out.ResourceVersion, err = m.reader(tx).Revision(); err != nil {
 			return err
 		}
-		// A kind at a time, the rows come in order out of the index, and the order
-		// of the kinds is nowhere stored.
+		// With one query per kind, the index returns the rows in order; the order of the kinds is not stored.
 		for _, kind := range kinds {
 			if err := addRows(tx, kind, opts, &out, &found); err != nil {
 				return err
@@ -51,7 +50,7 @@ func addRows(tx Tx, kind string, opts store.ListOptions, l *store.List, found *[
 		}
 	}
 	if opts.Remote != "" {
-		c.text += " AND remote <> ''" // as its index has it
+		c.text += " AND remote <> ''" // matches the condition of the index
 	}
 	var total int
 	if err := One(tx, []any{&total}, "SELECT count(*)"+c.text, c.args...); err != nil {

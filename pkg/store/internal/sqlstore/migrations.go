@@ -6,7 +6,7 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// NewestMigration is the version to which the migrations of a backend bring a store.
+// NewestMigration returns the newest version among the migrations of a backend.
 func NewestMigration(migrations embed.FS) (newest int64, err error) {
 	files, err := migrations.ReadDir("migrations")
 	if err != nil {

@@ -74,7 +74,7 @@ func (m Methods) Delete(ctx context.Context, keys []v1.Key, opts store.DeleteOpt
 	return p.Removed, nil
 }
 
-// change makes a plan and carries it out, alone of all who change objects.
+// change makes a plan and executes it, while no other process can change objects.
 func (m Methods) change(ctx context.Context, prepare func(tx Tx) (*plan.Plan, []v1.AuditRecord, error)) error {
 	var p *plan.Plan
 	err := m.b.Write(ctx, func(tx Tx) error {
@@ -97,7 +97,7 @@ func (m Methods) change(ctx context.Context, prepare func(tx Tx) (*plan.Plan, []
 	return err
 }
 
-// changesAfter reads the next changes, and whether there are more.
+// changesAfter returns the next changes, and whether there are more.
 func (m Methods) changesAfter(ctx context.Context, from int64) (events []store.Event, more bool, err error) {
 	const batch = 256
 	var log []plan.Event
@@ -130,7 +130,7 @@ func (m Methods) changesAfter(ctx context.Context, from int64) (events []store.E
 	return events, more && err == nil, m.b.Explain(ctx, err)
 }
 
-// reader reads for a plan, within a transaction.
+// reader implements [plan.Reader] within a transaction.
 type reader struct {
 	Tx
 	d *Dialect

@@ -12,16 +12,16 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
 )
 
-// Bounds of one step of a prune. A step holds the audit while it runs, and what it changes is in the journal
-// of the database until it is done.
+// Limits of one step of a prune. A step locks the audit log while it runs, and the journal of the database holds its
+// changes until it is committed.
 const (
 	pruneLines   = 10_000
 	pruneBytes   = 4 << 20
-	leastPruning = 64 << 10 // where a disk is nearly full
+	leastPruning = 64 << 10 // if the disk is nearly full
 )
 
-// linkTime is the time of rows that are links of the chain and no lines; isLine is the condition of lines. They are
-// constants in the queries, so that the database knows how few links there are.
+// linkTime is the time of rows that are links instead of records; isLine is the condition for records. They are
+// constants in the queries, so that the database knows how few links exist.
 const (
 	linkTime = "-9000000000000000000"
 	isLine   = " AND time > " + linkTime
@@ -43,7 +43,7 @@ func (m Methods) PruneAudit(ctx context.Context, opts store.PruneOptions) (p sto
 		if err := One(tx, []any{&p.Lines}, "SELECT count(*) FROM "+m.d.Audit+" AND time < $1"+isLine, before); err != nil {
 			return err
 		}
-		// Of an expression, so that the index of times is used and not that of the lines, from the newest on.
+		// The expression makes the database use the time index instead of the ID index from the newest record on.
 		if err := One(tx, []any{&last}, "SELECT coalesce(max("+m.d.Line+" + 0), 0) FROM "+m.d.Audit+" AND time < $1"+isLine, before); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (m Methods) PruneAudit(ctx context.Context, opts store.PruneOptions) (p sto
 	}
 }
 
-// start finds where an audit begins without the lines before a time.
+// start finds the first record of the audit log without the records before a time.
 func (m Methods) start(tx Tx, before int64, p *store.AuditPrune) error {
 	var first *int64
 	if p.Lines == 0 {
@@ -95,21 +95,21 @@ func (m Methods) start(tx Tx, before int64, p *store.AuditPrune) error {
 	return err
 }
 
-// prune is a prune of the audit, step by step from the oldest line on.
+// prune is a prune of the audit log, in steps from the oldest record on.
 type prune struct {
 	Methods
 	store.PruneOptions
 	now   time.Time
-	bytes int   // of the lines of a step
-	done  int64 // the last line that was removed
-	last  int64 // the last line to remove
+	bytes int   // maximum size of the records of a step
+	done  int64 // the last removed record
+	last  int64 // the last record to remove
 }
 
-// carryOut is one step.
+// carryOut executes one step.
 func (s *prune) carryOut(tx Tx) (p store.AuditPrune, err error) {
 	var pruned, first int64
 	var hash []byte
-	if err := One(tx, []any{&pruned, &hash}, s.d.Start); err != nil { // whoever writes holds this row
+	if err := One(tx, []any{&pruned, &hash}, s.d.Start); err != nil { // locks the row against other writers
 		return p, err
 	}
 	if err := One(tx, []any{&first}, "SELECT coalesce(min("+s.d.Line+"), 0) FROM "+s.d.Audit); err != nil {
@@ -122,7 +122,7 @@ func (s *prune) carryOut(tx Tx) (p store.AuditPrune, err error) {
 	if err := s.remove(tx, max(s.done, first), last); err != nil {
 		return p, err
 	}
-	// A link that nothing is before is what the audit begins with.
+	// If the first row is a link, the audit log starts after it.
 	var link int64
 	var linked []byte
 	var is bool
@@ -146,7 +146,7 @@ func (s *prune) carryOut(tx Tx) (p store.AuditPrune, err error) {
 	return p, tx.AddAudit(chain.Prune(s.PruneOptions, s.now, first, p, links))
 }
 
-// next chooses the lines of a step, up to the last one.
+// next selects the records of a step and returns the last one.
 func (s *prune) next(tx Tx, p *store.AuditPrune) (last, freed int64, err error) {
 	_, err = all(tx, func(r Rows) (_ struct{}, err error) {
 		var line, size int64
@@ -160,7 +160,7 @@ func (s *prune) next(tx Tx, p *store.AuditPrune) (last, freed int64, err error) 
 	return last, freed, err
 }
 
-// remove removes lines, and leaves links where a line goes on from one that is gone.
+// remove removes records, and leaves links where a removed record precedes a remaining one.
 func (s *prune) remove(tx Tx, first, last int64) error {
 	table, chained, _ := strings.Cut(s.d.Audit, " WHERE ")
 	rows := " AND " + s.d.Line + " BETWEEN $1 AND $2 AND time + 0 < $3"
@@ -176,7 +176,7 @@ func (s *prune) remove(tx Tx, first, last int64) error {
 	return err
 }
 
-// links reads what is left up to the last link.
+// links returns the digest of the remaining rows up to the last link.
 func (s *prune) links(tx Tx) (*chain.Links, error) {
 	links := &chain.Links{}
 	var last *int64

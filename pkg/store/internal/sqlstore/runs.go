@@ -18,7 +18,7 @@ func (m Methods) PutRun(ctx context.Context, r store.Run) error {
 		return err
 	}
 	return m.b.Write(ctx, func(tx Tx) error {
-		if err := tx.Lock("runs"); err != nil { // those who put runs at once must not put more than there may be
+		if err := tx.Lock("runs"); err != nil { // so that concurrent writers cannot exceed the limit
 			return err
 		}
 		var others int

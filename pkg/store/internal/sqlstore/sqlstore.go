@@ -18,43 +18,45 @@ import (
 
 // Backend is a database: its transactions, its clock and its errors.
 type Backend interface {
-	// Read runs fn on one unchanging view of the store, perhaps more than once.
+	// Read runs fn on a consistent snapshot of the store, possibly more than once.
 	Read(ctx context.Context, fn func(Tx) error) error
-	// Write runs fn in one transaction, and commits it when fn returns nil.
+	// Write runs fn in one transaction and commits it if fn returns nil.
 	Write(ctx context.Context, fn func(Tx) error) error
-	// Now is what time it is by the clock of the store.
+	// Now returns the present time by the clock of the store.
 	Now(ctx context.Context) (time.Time, error)
-	// Explain names the store in an error, as Read and Write do, and says what to do about it.
+	// Explain adds the name of the store and advice to an error, as Read and Write do.
 	Explain(ctx context.Context, err error) error
-	// Notify tells the watches of this process of a change.
+	// Notify wakes the watches of this process after a change.
 	Notify()
-	// Watched tells of the changes of all processes, and Audited of the lines that they add to the audit.
+	// Watched returns the source of changes by all processes, and Audited that of new audit records.
 	Watched() *watch.Source
 	Audited() *watch.Source
-	// Audit has the methods that differ between the two.
+	// Audit has the methods that differ between SQLite and PostgreSQL.
 	store.Audit
 }
 
-// Tx is a transaction, for the one call that made it.
+// Tx is a transaction. It belongs to the call that created it.
 type Tx interface {
-	// Exec carries out a statement and returns how many rows it changed.
+	// Exec executes a statement and returns the number of changed rows.
 	Exec(query string, args ...any) (int64, error)
 	Query(query string, args ...any) (Rows, error)
-	// Lock keeps others from changing "objects", "approvals", "overrides", "conditions" or "runs" until the end.
+	// Lock prevents others from changing "objects", "approvals", "overrides", "conditions" or "runs" until the
+	// transaction ends.
 	Lock(what string) error
-	// Tell notifies all processes of a change once the transaction is committed.
+	// Tell notifies all processes of a change when the transaction is committed.
 	Tell(what string) error
-	// AddAudit adds lines to the audit. They come last.
+	// AddAudit adds audit records. It must be the last operation of the transaction.
 	AddAudit(lines ...v1.AuditRecord) error
-	// Each carries out a statement with each of several lists of values.
+	// Each executes a statement with each of several lists of values.
 	Each(statement string, args iter.Seq[[]any]) error
 	// Fill adds rows to a table.
 	Fill(t store.Table, rows iter.Seq2[[]any, error]) error
-	// Room refuses what made the store larger than it may be, where the database does not do that.
+	// Room returns an error if the transaction made the store exceed its limit and the database does not check that
+	// itself.
 	Room() error
 }
 
-// Rows are the rows of a query, to be closed.
+// Rows are the rows of a query. The caller must close them.
 type Rows interface {
 	Next() bool
 	Scan(into ...any) error
@@ -64,24 +66,23 @@ type Rows interface {
 
 // Dialect holds the queries and names that differ between the databases.
 type Dialect struct {
-	// Place is the column of approvals by which they are in the order of their creation.
+	// Place is the column that orders approvals by their creation.
 	Place string
-	// Revision is the query of the resourceVersion given out last, LastLine that of the last line
-	// of the audit.
+	// Revision is the query of the last resourceVersion, LastLine that of the last audit record.
 	Revision, LastLine string
-	// SetRevision sets the resourceVersion to $1, once objects were written.
+	// SetRevision sets the resourceVersion to $1 after objects were written.
 	SetRevision string
-	// LastOverride is the query of the newest version of an override, NextOverride gives out the next.
+	// LastOverride is the query of the newest version of an override, NextOverride allocates the next.
 	LastOverride, NextOverride string
-	// Line is the column with the number of a line of the audit, Audit the table and the condition
-	// that lines fit, and Namespace the namespace in a record.
+	// Line is the column with the number of an audit record, Audit the table with the condition for its records, and
+	// Namespace the namespace in a record.
 	Line, Audit, Namespace string
-	// Start is the query of the line that was pruned last before the first that is left, and its hash, which no
-	// other process changes until the end of the transaction; SetStart sets both when $3 bytes were removed.
+	// Start is the query of the last pruned record before the first remaining one, and its hash. It locks the row until
+	// the end of the transaction. SetStart sets both after $3 bytes were removed.
 	Start, SetStart string
-	// Glob makes a condition for a column, without the number of its value, of a pattern of * and ?.
+	// Glob converts a pattern of * and ? to an operator and its value.
 	Glob func(pattern string) (operator, value string)
-	// Copying is for copies of the store.
+	// Copying has the statements for copies of the store.
 	Copying Copying
 }
 
@@ -92,7 +93,7 @@ type Methods struct {
 	keep int64
 }
 
-// New makes the shared methods of a store that keeps so many changes for watches.
+// New returns the shared methods of a store that keeps the last keep changes for watches.
 func New(b Backend, d Dialect, keep int64) Methods { return Methods{b, d, keep} }
 
 // all reads each row of a query.
@@ -113,13 +114,13 @@ func all[T any](tx Tx, read func(Rows) (T, error), query string, args ...any) (f
 	return found, rows.Err()
 }
 
-// find reads the row of a query, and reports whether there is one.
+// find reads the row of a query, and reports whether it exists.
 func find(tx Tx, into []any, query string, args ...any) (bool, error) {
 	found, err := all(tx, func(r Rows) (any, error) { return nil, r.Scan(into...) }, query, args...)
 	return len(found) > 0, err
 }
 
-// One reads the row of a query that always has one.
+// One reads the row of a query that always has one row.
 func One(tx Tx, into []any, query string, args ...any) error {
 	there, err := find(tx, into, query, args...)
 	if err == nil && !there {

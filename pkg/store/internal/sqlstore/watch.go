@@ -8,8 +8,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
-// Watch implements [store.Objects]. It holds no connection and no goroutine while it waits, but for
-// what a backend shares among all of its watches.
+// Watch implements [store.Objects]. While it waits it holds no connection or goroutine, except those that a backend
+// shares among all of its watches.
 func (m Methods) Watch(ctx context.Context, from int64) iter.Seq2[store.Event, error] {
 	return watch.Changes(ctx, m.b.Watched(), from, m.changesAfter)
 }

@@ -1,5 +1,5 @@
-// Package watch has the loops that report the changes of a store. Backends say when to look again and
-// read what is new; the loops wait, and hold nothing while they do.
+// Package watch has the loops that report the changes of a store. Backends say when to look for changes and read them;
+// the loops wait without holding any resources.
 package watch
 
 import (
@@ -17,16 +17,16 @@ import (
 
 // Source determines when to look for changes. The zero value is ready.
 type Source struct {
-	// Interval is how often to look for the changes of other processes; 0 for never.
+	// Interval is the interval at which to look for changes by other processes; 0 means never.
 	Interval time.Duration
-	// Closed is closed with the store.
+	// Closed is closed when the store is closed.
 	Closed <-chan struct{}
 
 	mu sync.Mutex
 	ch chan struct{}
 }
 
-// next returns a channel that is closed by the next Notify.
+// next returns a channel that the next Notify closes.
 func (s *Source) next() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,9 +46,8 @@ func (s *Source) Notify() {
 	}
 }
 
-// Loop calls look, and again whenever something may have changed, until it returns an error
-// or ctx ends. Loop returns that error, or [store.ErrClosed]. While it waits it holds
-// nothing.
+// Loop calls look at once and after every possible change, until look returns an error or ctx ends. Loop returns that
+// error, or [store.ErrClosed]. It holds no resources while it waits.
 func (s *Source) Loop(ctx context.Context, look func() error) error {
 	var tick <-chan time.Time
 	if s.Interval > 0 {
@@ -57,8 +56,8 @@ func (s *Source) Loop(ctx context.Context, look func() error) error {
 		tick = t.C
 	}
 	for first := true; ; first = false {
-		wake := s.next() // before looking, so that nothing falls between
-		// A database that is away is looked at again: what was seen before goes on being true.
+		wake := s.next() // before look, so that no change is missed
+		// The loop continues while the database is unavailable: the last result is still valid.
 		if err := look(); err != nil && (first || !errors.Is(err, store.ErrUnavailable)) {
 			return err
 		}
@@ -73,10 +72,10 @@ func (s *Source) Loop(ctx context.Context, look func() error) error {
 	}
 }
 
-// errLeft ends a loop whose reader has left it.
+// errLeft ends a loop whose consumer has stopped.
 var errLeft = errors.New("left")
 
-// seq makes a sequence of a loop. The end of ctx ends it without an error.
+// seq converts a loop to a sequence. The end of ctx ends it without an error.
 func seq[T any](ctx context.Context, s *Source, look func(yield func(T) bool) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		left := false
@@ -97,8 +96,7 @@ func seq[T any](ctx context.Context, s *Source, look func(yield func(T) bool) er
 	}
 }
 
-// Changes yields the changes after a resourceVersion. after returns the next of them, and
-// whether there are more.
+// Changes yields the changes after a resourceVersion. after returns the next changes, and whether there are more.
 func Changes(ctx context.Context, s *Source, from int64, after func(ctx context.Context, from int64) (events []store.Event, more bool, err error)) iter.Seq2[store.Event, error] {
 	return seq(ctx, s, func(yield func(store.Event) bool) error {
 		for {
@@ -119,8 +117,7 @@ func Changes(ctx context.Context, s *Source, from int64, after func(ctx context.
 	})
 }
 
-// TooOld is the error of a watch from a version whose changes are not there, in a store at
-// another.
+// TooOld returns the error of a watch from a version whose changes the store no longer has; at is the present version.
 func TooOld(from, at int64) error {
 	if from > at {
 		return fmt.Errorf("%w: version %d was requested, but the store is at %d, so it was replaced: list again and watch from there", store.ErrTooOld, from, at)
@@ -128,7 +125,7 @@ func TooOld(from, at int64) error {
 	return fmt.Errorf("%w: the changes after %d are no longer kept: list again and watch from there", store.ErrTooOld, from)
 }
 
-// Latest yields what read returns, once at first and then whenever version has changed.
+// Latest yields the result of read at once, and again whenever version has changed.
 func Latest[T any](ctx context.Context, s *Source, version func(context.Context) (int64, error), read func(context.Context) (T, error)) iter.Seq2[T, error] {
 	seen := int64(-1)
 	return seq(ctx, s, func(yield func(T) bool) error {
@@ -149,7 +146,7 @@ func Latest[T any](ctx context.Context, s *Source, version func(context.Context)
 // errDecided ends the loop of Decided.
 var errDecided = errors.New("decided")
 
-// Decided returns a call, which read reads, once it waits for approval no more.
+// Decided waits until a call, which read returns, no longer waits for approval, and returns it.
 func Decided(ctx context.Context, s *Source, id string, read func(ctx context.Context, id string) (v1.PendingCall, error)) (p v1.PendingCall, err error) {
 	err = s.Loop(ctx, func() error {
 		if p, err = read(ctx, id); err != nil {
@@ -166,8 +163,7 @@ func Decided(ctx context.Context, s *Source, id string, read func(ctx context.Co
 	return p, nil
 }
 
-// Audit calls fn for the lines of an audit that a filter chooses, and for those that are
-// added: see [store.Audit].
+// Audit calls fn for the selected audit records, and for those that are added later: see [store.Audit].
 func Audit(ctx context.Context, s *Source, a store.Audit, filter store.AuditFilter, fn func([]store.AuditLine) error) error {
 	first := true
 	return s.Loop(ctx, func() error {
@@ -187,7 +183,7 @@ func Audit(ctx context.Context, s *Source, a store.Audit, filter store.AuditFilt
 	})
 }
 
-// parts hands out lines some at a time; the last part may be empty.
+// parts calls fn with batches of records; the last batch may be empty.
 func parts(ctx context.Context, a store.Audit, filter store.AuditFilter, fn func([]store.AuditLine) error) error {
 	const most = 512
 	var part []store.AuditLine

@@ -10,20 +10,20 @@ import (
 	"syscall"
 )
 
-// Freeze stops the processes of the server where they are, with all their connections, until thaw is called.
+// Freeze stops the processes of the server, with all their connections, until thaw is called.
 func (s *Server) Freeze() (thaw func() error, err error) {
 	frozen := []int{s.process.Process.Pid}
 	thaw = func() error {
 		var errs []error
 		for _, pid := range frozen {
-			// A process that ended just before it was stopped is gone as soon as its parent goes on.
+			// A process that ended just before it was stopped disappears once its parent continues.
 			if err := syscall.Kill(pid, syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
 				errs = append(errs, fmt.Errorf("process %d: %w", pid, err))
 			}
 		}
 		return errors.Join(errs...)
 	}
-	if err := syscall.Kill(frozen[0], syscall.SIGSTOP); err != nil { // it starts no more
+	if err := syscall.Kill(frozen[0], syscall.SIGSTOP); err != nil { // prevents new processes
 		return nil, err
 	}
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -33,7 +33,7 @@ func (s *Server) Freeze() (thaw func() error, err error) {
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // it ended
+			continue // the process has ended
 		}
 		// The name of a process may have spaces and ends with the last parenthesis (proc(5)).
 		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
@@ -44,7 +44,7 @@ func (s *Server) Freeze() (thaw func() error, err error) {
 		if err != nil {
 			return thaw, err
 		}
-		if err := syscall.Kill(pid, syscall.SIGSTOP); err == nil { // else it ended
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err == nil { // an error means that it has ended
 			frozen = append(frozen, pid)
 		}
 	}

@@ -20,21 +20,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrNotInstalled is returned by [Start] where there is no PostgreSQL server.
+// ErrNotInstalled is returned by [Start] if no PostgreSQL server is installed.
 var ErrNotInstalled = errors.New("no PostgreSQL server is installed: install the package postgresql, or set TOOLCTL_POSTGRES to the folder of initdb and postgres")
 
-// Server is a server in a temporary folder, reached by a socket in it.
+// Server is a server in a temporary folder. Clients connect by a socket in the folder.
 type Server struct {
 	dir, bin string
 	attr     *syscall.SysProcAttr
 	settings []string
-	port     int // 0 is the usual one, and nobody listens on it but the socket
+	port     int // 0 is the default port; only the socket uses it
 	process  *exec.Cmd
-	ended    chan struct{} // closed when the process ended
+	ended    chan struct{} // closed when the process has ended
 	schemas  atomic.Int64
 }
 
-// Start makes a database cluster and starts a server on it. settings are such as "fsync=off".
+// Start creates a database cluster and starts a server on it. settings are server settings such as "fsync=off".
 func Start(settings ...string) (_ *Server, err error) {
 	bin, err := find()
 	if err != nil {
@@ -63,7 +63,7 @@ func find() (string, error) {
 	if dir := os.Getenv("TOOLCTL_POSTGRES"); dir != "" {
 		return dir, nil
 	}
-	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is well formed
+	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is valid
 	slices.SortFunc(dirs, func(a, b string) int { return version(b) - version(a) })
 	if path, err := exec.LookPath("postgres"); err == nil {
 		dirs = append([]string{filepath.Dir(path)}, dirs...)
@@ -81,7 +81,7 @@ func version(bin string) int {
 	return n
 }
 
-// other is the user that the server runs as when the tests run as root, which it refuses.
+// other returns the user that runs the server if root runs the tests, because PostgreSQL refuses to run as root.
 func other() (uid, gid int, err error) {
 	for _, name := range []string{"postgres", "nobody"} {
 		u, lerr := user.Lookup(name)
@@ -105,7 +105,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Start starts the server again after [Server.Stop], and returns when it takes connections.
+// Start starts the server again after [Server.Stop], and returns when it accepts connections.
 func (s *Server) Start() error {
 	args := []string{"-D", filepath.Join(s.dir, "data"), "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=300"}
 	for _, v := range s.settings {
@@ -126,7 +126,7 @@ func (s *Server) Start() error {
 	}
 	ended := s.ended
 	go func(p *exec.Cmd) {
-		_ = p.Wait() // Stop asked for it, or the log says why
+		_ = p.Wait() // Stop requested the exit, or the log has the reason
 		close(ended)
 	}(s.process)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -156,10 +156,10 @@ func (s *Server) exec(ctx context.Context, query string) error {
 	return errors.Join(err, c.Close(ctx))
 }
 
-// Exec carries out a statement as the owner of all.
+// Exec executes a statement as the owner of the database.
 func (s *Server) Exec(ctx context.Context, query string) error { return s.exec(ctx, query) }
 
-// DSN is the address of a schema of the server; "" for the usual one.
+// DSN returns the address of a schema of the server; "" is the default schema.
 func (s *Server) DSN(schema string) string {
 	q := url.Values{"host": {s.dir}, "user": {"postgres"}, "sslmode": {"disable"}}
 	if schema != "" {
@@ -171,13 +171,12 @@ func (s *Server) DSN(schema string) string {
 	return "postgres:///postgres?" + q.Encode()
 }
 
-// Socket is the path of the server's socket.
+// Socket returns the path of the server's socket.
 func (s *Server) Socket() string {
 	return filepath.Join(s.dir, ".s.PGSQL."+strconv.Itoa(cmp.Or(s.port, 5432)))
 }
 
-// ListenTLS starts the server again so that it listens on a port of 127.0.0.1 too, with TLS as cert and key, in
-// PEM, say.
+// ListenTLS restarts the server so that it also listens on a port of 127.0.0.1 with TLS. cert and key are in PEM.
 func (s *Server) ListenTLS(port int, cert, key []byte) error {
 	s.Stop(syscall.SIGINT)
 	for name, text := range map[string][]byte{"server.crt": cert, "server.key": key} {
@@ -193,21 +192,21 @@ func (s *Server) ListenTLS(port int, cert, key []byte) error {
 	return s.Start()
 }
 
-// Command is another program that runs as the server's user, in a folder that this user may write.
+// Command returns a command that runs as the server's user, in a folder that this user can write.
 func (s *Server) Command(path string, args ...string) *exec.Cmd {
 	cmd := s.command("", args...)
 	cmd.Path, cmd.Args[0] = path, path
 	return cmd
 }
 
-// NewStore returns the address of a store that is not there yet, in a schema of its own.
+// NewStore returns the address of a store that does not exist yet, in its own schema.
 func (s *Server) NewStore(ctx context.Context) (string, error) {
 	schema := fmt.Sprintf("s%d", s.schemas.Add(1))
 	return s.DSN(schema), s.exec(ctx, "CREATE SCHEMA "+schema)
 }
 
-// Stop ends every connection and the server, as a failure of its machine would when signal is
-// SIGKILL or SIGQUIT, and returns when it is gone.
+// Stop ends every connection and the server, and returns when the server has ended. With SIGKILL or SIGQUIT it acts
+// like a failure of the machine.
 func (s *Server) Stop(signal os.Signal) {
 	_ = s.process.Process.Signal(signal) // it may have ended
 	select {
@@ -215,12 +214,13 @@ func (s *Server) Stop(signal os.Signal) {
 		return
 	case <-time.After(20 * time.Second):
 	}
-	// It waits for a process of its own that does not end. An immediate shutdown kills those after five seconds.
+	// The server waits for a child process that does not end. An immediate shutdown kills its children after five
+	// seconds.
 	_ = s.process.Process.Signal(syscall.SIGQUIT)
 	<-s.ended
 }
 
-// Close stops the server and removes it.
+// Close stops the server and deletes its folder.
 func (s *Server) Close() error {
 	s.Stop(syscall.SIGINT)
 	return os.RemoveAll(s.dir)

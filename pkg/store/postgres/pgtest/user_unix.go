@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// credentials are those of the server's process; its folder becomes that user's.
+// credentials returns those of the server's process, and makes its user the owner of the folder.
 func credentials(dir string) (*syscall.SysProcAttr, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
