@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// A model hands an image from one tool to another by its reference.
+// TestAttachmentsBetweenCalls checks that a model can pass an image from one tool to another by its reference.
 func TestAttachmentsBetweenCalls(t *testing.T) {
 	w := newWorld(t, `
 apiVersion: toolctl.dev/v1

@@ -14,7 +14,7 @@ import (
 
 const hopsOfBench = 20
 
-// benchScript asks for one call at each hop but the last, each with other arguments.
+// benchScript returns a script that makes one call at each hop except the last, each with other arguments.
 func benchScript() []v1.ModelReply {
 	var all []v1.ModelReply
 	for i := range hopsOfBench - 1 {
@@ -24,9 +24,8 @@ func benchScript() []v1.ModelReply {
 	return append(all, v1.ModelReply{Text: "done"})
 }
 
-// BenchmarkRun is a run of 20 hops with one call each; hop-ns is the time of one hop.
-// What the loop itself costs, which is to stay under 50 µs, is the difference to
-// BenchmarkRunFloor.
+// BenchmarkRun measures a run of 20 hops with one call each; hop-ns is the time of one hop. The cost of the loop
+// itself, which should stay below 50 µs, is the difference to BenchmarkRunFloor.
 func BenchmarkRun(b *testing.B) {
 	w := newWorld(b, tools, registry.Options{})
 	p, script, vars := w.prompt("advice"), benchScript(), json.RawMessage(`{"city":"Oslo"}`)
@@ -39,8 +38,7 @@ func BenchmarkRun(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/hopsOfBench, "hop-ns")
 }
 
-// BenchmarkRunFloor is what no loop can save: the model's replies and the calls through
-// the registry.
+// BenchmarkRunFloor measures the unavoidable part: the model's replies and the calls through the registry.
 func BenchmarkRunFloor(b *testing.B) {
 	w := newWorld(b, tools, registry.Options{})
 	script := benchScript()

@@ -30,7 +30,7 @@ func ExampleRun() {
 	if err != nil {
 		panic(err)
 	}
-	model := scripted.New([]v1.ModelReply{ // or that of a provider
+	model := scripted.New([]v1.ModelReply{ // or the model of a provider
 		{ToolCalls: []v1.ModelToolCall{{Tool: "get-weather"}}},
 		{Text: "Pack a coat."},
 	}, scripted.Options{})

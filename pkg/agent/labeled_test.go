@@ -31,7 +31,7 @@ func TestLabeled(t *testing.T) {
 	}
 }
 
-// Every value has a line of its own, whatever stands in it.
+// FuzzLabeled checks that every value has its own line, whatever it contains.
 func FuzzLabeled(f *testing.F) {
 	for _, s := range []string{`{"a":[1,{"b":"c"}]}`, `[[],{}]`, `{"":"\n"}`, `"x"`, `{`} {
 		f.Add(s)

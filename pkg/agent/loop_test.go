@@ -75,8 +75,8 @@ spec:
   output: {type: array, items: {type: integer}}
 `
 
-// counting counts the calls of tools, and how many run at once; hold keeps them until
-// so many are there.
+// counting counts the calls of tools and the maximum number of concurrent calls. It holds calls until hold of them
+// run.
 type counting struct {
 	registry.Executor
 	mu         sync.Mutex
@@ -277,7 +277,7 @@ func TestMemo(t *testing.T) {
 			at := now
 			tc.opts.Now = func() time.Time { return at }
 			for range 2 {
-				// Two at once, and one more.
+				// The script makes two calls at once, and then one more.
 				res, err := w.run("all", `{}`, `[{tool_calls: [{tool: rate}, {tool: rate}]}, {tool_calls: [{tool: rate, args: {}}]}, {text: done}]`, tc.opts)
 				if err != nil {
 					t.Fatal(err)
@@ -323,7 +323,7 @@ func TestNativeOutput(t *testing.T) {
 	}
 }
 
-// deciding is an Approvals that remembers one answer.
+// deciding is an Approvals that stores one decision.
 type deciding struct {
 	registry.MemoryApprovals
 	mu  sync.Mutex

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// read reads manifests that stand in a test.
+// read reads the manifests in a test.
 func read(t testing.TB, text string) []v1.Object {
 	t.Helper()
 	set, err := manifest.Load(context.Background(), []string{"-"}, manifest.Options{Stdin: strings.NewReader(text)})
@@ -35,7 +35,7 @@ func read(t testing.TB, text string) []v1.Object {
 	return set.Objects
 }
 
-// world is a registry and the prompts in it.
+// world is a registry with its prompts.
 type world struct {
 	t   testing.TB
 	reg *registry.Registry
@@ -69,7 +69,7 @@ func (w *world) prompt(name string) *prompt.Prompt {
 	return p
 }
 
-// run plays a prompt against a script in YAML.
+// run runs a prompt against a script in YAML.
 func (w *world) run(name, vars, script string, o agent.Options) (agent.Result, error) {
 	w.t.Helper()
 	if o.Model == nil {
@@ -96,7 +96,7 @@ func replies(t testing.TB, script string) []v1.ModelReply {
 	return nil
 }
 
-// story is a run in a few lines: who said what.
+// story formats a run in a few lines.
 func story(res agent.Result) string {
 	var b strings.Builder
 	for _, m := range res.Messages {

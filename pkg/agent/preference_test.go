@@ -10,7 +10,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// preferred is a set of tools with a preference each, and a prompt that names them all.
+// preferred returns a set of tools, one for each preference, and a prompt that names them all.
 func preferred(preferences ...string) string {
 	var b strings.Builder
 	for i, p := range preferences {
@@ -19,7 +19,7 @@ func preferred(preferences ...string) string {
 	return b.String() + "apiVersion: toolctl.dev/v1\nkind: Prompt\nmetadata: {name: all}\nspec: {template: Go., tools: [\"t*\"]}\n"
 }
 
-// asking is a model that only looks at what it is offered.
+// asking is a model that records the offered tools.
 type asking []string
 
 func (a *asking) Generate(_ context.Context, req agent.Request, _ func(agent.Delta)) (agent.Reply, error) {

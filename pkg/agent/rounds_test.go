@@ -56,7 +56,7 @@ spec:
   tools: [write]
 `
 
-// TestReadsAfterAWrite: what was read before a tool ran that is not read-only is read again.
+// TestReadsAfterAWrite checks that a result is fetched again after a call of a tool that is not read-only.
 func TestReadsAfterAWrite(t *testing.T) {
 	for _, tc := range []struct {
 		name, script string
@@ -85,7 +85,7 @@ func TestReadsAfterAWrite(t *testing.T) {
 	}
 }
 
-// TestRounds: MaxHops rounds of calls, and then the answer.
+// TestRounds checks that a run has at most MaxHops rounds of calls before the answer.
 func TestRounds(t *testing.T) {
 	w := newWorld(t, files, registry.Options{Executors: []registry.Executor{newCounting(0)}})
 	script := func(rounds int) string {
@@ -104,8 +104,8 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestRepliesThatWereCutOff: no call of a reply that the API marks as cut off is made, and
-// arguments that end early are closed, but not for a destructive tool.
+// TestRepliesThatWereCutOff checks that no call of a reply that the API marks as cut off is made, and that incomplete
+// arguments are closed, except for a destructive tool.
 func TestRepliesThatWereCutOff(t *testing.T) {
 	c := newCounting(0)
 	w := newWorld(t, files, registry.Options{Executors: []registry.Executor{c}})
@@ -133,7 +133,7 @@ func TestRepliesThatWereCutOff(t *testing.T) {
 	}
 }
 
-// TestSubmitOutputIsReserved: no tool and no prompt may have the name.
+// TestSubmitOutputIsReserved checks that no tool and no prompt may have this name.
 func TestSubmitOutputIsReserved(t *testing.T) {
 	for _, o := range []v1.Object{
 		&v1.Tool{Header: v1.Header{Kind: v1.KindTool, Metadata: v1.Metadata{Name: v1.SubmitOutput}}},

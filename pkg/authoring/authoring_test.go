@@ -13,7 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// tools are the tools over a folder.
+// tools returns a function that calls the authoring tools for a folder.
 func tools(t *testing.T, dir string) func(tool string, args any, into any) error {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
@@ -41,7 +41,7 @@ func tools(t *testing.T, dir string) func(tool string, args any, into any) error
 
 type args map[string]any
 
-// violations is what validate found, a line each.
+// violations are the violations that validate found, one on each line.
 type violations struct {
 	Valid      bool
 	Files      int
@@ -66,7 +66,8 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// Each example, with those that it needs, is valid and passes its own scenarios in an empty folder.
+// TestExamplesAreValidAndPass checks that each example, together with the examples that it uses, is valid and passes
+// its own scenarios in an empty folder.
 func TestExamplesAreValidAndPass(t *testing.T) {
 	var list struct {
 		Others []struct{ Name, About string }
@@ -116,7 +117,7 @@ func TestEveryKindHasAnExample(t *testing.T) {
 	}
 }
 
-// A text is looked at among the manifests on disk, in the place of the file where it is to be.
+// TestTextAmongFiles checks a text together with the manifests on disk, in place of its file.
 func TestTextAmongFiles(t *testing.T) {
 	call := tools(t, "testdata")
 	scenario := "apiVersion: toolctl.dev/v1\nkind: Scenario\nmetadata: {name: polite}\nspec:\n  turns:\n  - calls:\n    - {tool: greet, args: {name: Ann}, expect: {result: {text: Hello Ann}}}\n"
@@ -187,7 +188,7 @@ func TestPathsStayInTheFolder(t *testing.T) {
 		for _, in := range []args{{"path": path}, {"path": path, "manifest": valid}} {
 			for _, tool := range []string{"validate", "lint", "test"} {
 				if in["manifest"] != nil && path == "nothing.yaml" {
-					continue // it may be written there
+					continue // the text may be for a new file
 				}
 				if err := call(tool, in, nil); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%s %q: %v", tool, path, err)

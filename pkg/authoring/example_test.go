@@ -18,7 +18,7 @@ func ExampleTools() {
 		return
 	}
 	defer root.Close()
-	reg, err := registry.New(authoring.Tools(authoring.Options{Root: root}), registry.Options{}) // or gateway.Options.Objects, to serve them
+	reg, err := registry.New(authoring.Tools(authoring.Options{Root: root}), registry.Options{}) // or gateway.Options.Objects, to serve the tools
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -26,7 +26,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// Over TLS the cookie is one of this host alone, and is sent over TLS alone; the token is in no address.
+// TestCookieOverTLS checks that with TLS the cookie is bound to this host and sent only over TLS, and that no address
+// contains the token.
 func TestCookieOverTLS(t *testing.T) {
 	for _, tls := range []bool{true, false} {
 		s := serve(t, options{manifests: heldPay, principals: []string{"ann"}, tls: tls})
@@ -55,7 +56,7 @@ func TestCookieOverTLS(t *testing.T) {
 	}
 }
 
-// Groups that an OAuth token names decide on calls, and operate the console.
+// TestGroupsOfOAuth checks that the groups in an OAuth token can decide on calls and operate the console.
 func TestGroupsOfOAuth(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -104,7 +105,7 @@ func TestGroupsOfOAuth(t *testing.T) {
 			t.Errorf("%s: %d, want %d: %s", tt.name, code, tt.want, body)
 		}
 	}
-	// The same with the cookie of a sign-in.
+	// The same works with the cookie of a sign-in.
 	id = hold("y")
 	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	res := s.open("POST", "sign-in", "", "token="+token("kim", "finance"))
@@ -129,7 +130,7 @@ func TestGroupsOfOAuth(t *testing.T) {
 	}
 }
 
-// Groups that the token file names decide on calls and operate the console, too.
+// TestGroupsOfTokenFile checks that the groups in the token file can decide on calls and operate the console.
 func TestGroupsOfTokenFile(t *testing.T) {
 	s := serve(t, options{
 		manifests:  strings.Replace(heldPay, "principals: [ann]", "groups: [finance]", 1),
@@ -161,7 +162,8 @@ func TestGroupsOfTokenFile(t *testing.T) {
 	}
 }
 
-// A page is told no more from the moment that its token is taken no longer, or its person signs out.
+// TestEventsEndWithTheToken checks that a page receives no more events after its token is revoked or its person signs
+// out.
 func TestEventsEndWithTheToken(t *testing.T) {
 	tokens := func(names ...string) *server.Tokens {
 		var b strings.Builder
@@ -179,7 +181,7 @@ func TestEventsEndWithTheToken(t *testing.T) {
 			taken := tokens("ann", "bob")
 			s := serve(t, options{manifests: heldPay, http: server.HTTPOptions{Tokens: taken}})
 			s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // less than the pause between two signs of life
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // shorter than the keep-alive interval
 			defer cancel()
 			send := func(method, path string, cookies []*http.Cookie) *http.Response {
 				t.Helper()
@@ -222,8 +224,8 @@ func TestEventsEndWithTheToken(t *testing.T) {
 	}
 }
 
-// The person at this machine has the console at a name that no other program of it knows, and
-// which nothing but the console answers to.
+// TestNameOfThePerson checks that the person at this machine uses the console at a host name that no other program
+// knows, and that nothing but the console is served at this name.
 func TestNameOfThePerson(t *testing.T) {
 	s := serve(t, options{manifests: heldPay})
 	link, err := neturl.Parse(s.console.Link(s.url))
@@ -280,7 +282,7 @@ func TestNameOfThePerson(t *testing.T) {
 	if res, body := ask("127.0.0.1:"+link.Port(), s.url); res.StatusCode != http.StatusUnauthorized || strings.Contains(body, link.Hostname()) {
 		t.Errorf("at the address: %d %s", res.StatusCode, body)
 	}
-	// Over TLS and with an address of one's own there is none.
+	// With TLS, or with a configured address, the link has no such name.
 	for _, o := range []options{{manifests: heldPay, tls: true}, {manifests: heldPay, console: console.Options{URL: "https://tools.example.com/ui/"}}} {
 		if s := serve(t, o); strings.Contains(s.console.Link(s.url), "localhost") {
 			t.Errorf("a link of %s is %s", s.url, s.console.Link(s.url))
@@ -288,7 +290,8 @@ func TestNameOfThePerson(t *testing.T) {
 	}
 }
 
-// Behind a proxy with TLS the cookie is one of that host, sent over TLS alone.
+// TestCookieBehindTLS checks that behind a proxy with TLS the cookie is bound to the proxy's host and sent only over
+// TLS.
 func TestCookieBehindTLS(t *testing.T) {
 	s := serve(t, options{manifests: heldPay, principals: []string{"ann"}, console: console.Options{URL: "https://tools.example.com/x/ui/"}})
 	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -25,7 +25,8 @@ metadata: {name: fair}
 spec: {limits: [{max_calls: 1000, per: day, by: principal}]}
 `
 
-// An operator sees what each principal has used of its budgets; who is none, what is theirs.
+// TestBudgets checks that an operator sees how much each principal has used, and that other people see only their own
+// budgets.
 func TestBudgets(t *testing.T) {
 	s := serve(t, options{manifests: limited, principals: []string{"ann", "bob", "kim"}, console: console.Options{Operators: v1.Approvers{Principals: []string{"ann"}}}})
 	for who, calls := range map[string]int{"bob": 3, "kim": 2} {
@@ -42,7 +43,7 @@ func TestBudgets(t *testing.T) {
 		"kim": "Budgets used by you: fair limits[0] 2 2 of 1000",
 	} {
 		got := ""
-		for end := time.Now().Add(time.Minute); got != want && time.Now().Before(end); { // the feed is behind the calls
+		for end := time.Now().Add(time.Minute); got != want && time.Now().Before(end); { // the feed may lag behind the calls
 			_, body := s.ask("GET", "activity", who, "")
 			found := row.FindStringSubmatch(body)
 			if found == nil {
@@ -65,7 +66,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// A list that is cut says how much there is.
+// TestCutListsSaySo checks that a truncated list shows the total number.
 func TestCutListsSaySo(t *testing.T) {
 	at := memory.New(memory.Options{})
 	t.Cleanup(func() { at.Close() })
@@ -90,7 +91,7 @@ func TestCutListsSaySo(t *testing.T) {
 			}
 			return false
 		}
-		for end := time.Now().Add(time.Minute); missing() && time.Now().Before(end); { // the feed is behind the calls
+		for end := time.Now().Add(time.Minute); missing() && time.Now().Before(end); { // the feed may lag behind the calls
 			_, body = s.ask("GET", path, "ann", "")
 		}
 		if missing() {

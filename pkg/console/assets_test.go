@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// assets.tar.gz holds what the files are. UPDATE_ASSETS=1 makes it anew.
+// TestAssets checks that assets.tar.gz has the content of the files. UPDATE_ASSETS=1 creates it again.
 func TestAssets(t *testing.T) {
 	names := []string{"openapi.json"}
 	for _, pattern := range []string{"templates/*.html", "static/*"} {
@@ -33,7 +33,7 @@ func TestAssets(t *testing.T) {
 		if err := os.WriteFile("assets.tar.gz", pack(t, names, want), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		return // what was built holds the old one
+		return // the test binary embeds the old archive
 	}
 	got, err := unpack(packed)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// pack makes an archive that depends on nothing but the files.
+// pack returns an archive that depends only on the files.
 func pack(t *testing.T, names []string, files map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer

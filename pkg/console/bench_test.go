@@ -18,9 +18,8 @@ import (
 const callLook = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 	`"io.modelcontextprotocol/clientInfo":{"name":"b","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
 
-// BenchmarkCall makes 1,000 calls a second over HTTP to a gateway with a console, of which
-// three pages show the calls, and to one without, in turns, and says by how many percent the
-// median call is slower with it.
+// BenchmarkCall makes 1,000 calls a second over HTTP, alternating between a gateway with a console, where three pages
+// show the calls, and one without. It reports by how many percent the console slows down the median call.
 func BenchmarkCall(b *testing.B) {
 	start := func(with bool) string {
 		o := gateway.Options{Source: gateway.FS(fstest.MapFS{"all.yaml": {Data: []byte(heldPay)}}, manifest.Options{})}

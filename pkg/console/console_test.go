@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// htmx is the file of htmx 4.0.1 of the npm registry, unchanged.
+// TestHTMX checks that the file is the unchanged htmx 4.0.1 from the npm registry.
 func TestHTMX(t *testing.T) {
 	raw, err := os.ReadFile("static/htmx.min.js")
 	if err != nil {
@@ -108,7 +108,7 @@ func TestSafeNext(t *testing.T) {
 	}
 }
 
-// No call waits for a page: what is too much is dropped.
+// TestFeedNeverWaits checks that no call waits for a page, and that excess events are dropped.
 func TestFeedNeverWaits(t *testing.T) {
 	f := newFeed(time.Now)
 	for i := range maxInbox + 10 {
@@ -125,7 +125,7 @@ func TestFeedNeverWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); f.run(ctx) }()
-	for { // until the last one is there; the page reads nothing meanwhile
+	for { // until the last event arrives; meanwhile the page reads nothing
 		if last, _ := f.last(1, func(*event) bool { return true }); len(last) == 1 && last[0].CallID == fmt.Sprint(maxInbox-1) {
 			break
 		}
@@ -191,7 +191,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// Who signs in again and again ends sessions of their own, and nobody else's.
+// TestSessionsOfOnePrincipal checks that repeated sign-ins end only sessions of the same principal.
 func TestSessionsOfOnePrincipal(t *testing.T) {
 	now := time.Now()
 	s := newSessions(func() time.Time { now = now.Add(time.Millisecond); return now })
@@ -209,7 +209,7 @@ func TestSessionsOfOnePrincipal(t *testing.T) {
 	if _, ok := s.of(own[len(own)-maxOwnSessions-1]); ok {
 		t.Error("the oldest session of its principal goes on")
 	}
-	// When there are too many in all, who has the most makes room.
+	// If there are too many sessions in total, the principal with the most sessions loses one.
 	for i := len(s.all); i < maxSessions+5; i++ {
 		s.begin(person{principal: fmt.Sprint("p", i)}, server.Caller{})
 	}

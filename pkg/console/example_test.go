@@ -10,7 +10,7 @@ import (
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
-// A gateway with a console: nobody sees it who has not signed in.
+// This gateway has a console, which only people who are signed in can see.
 func Example() {
 	c := console.New(console.Options{})
 	defer c.Close()

@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// sent is what a browser sends of a form whose fields nobody touched.
+// sent returns the values that a browser sends for an unchanged form.
 func sent(f *field, into url.Values) url.Values {
 	switch f.Kind {
 	case kindObject, kindList:
@@ -58,7 +58,7 @@ func sent(f *field, into url.Values) url.Values {
 	return into
 }
 
-// plain is a value as encoding/json has it, to compare.
+// plain converts a value with encoding/json, for comparisons.
 func plain(t *testing.T, v any) any {
 	t.Helper()
 	var out any
@@ -85,7 +85,7 @@ func roundTrip(t *testing.T, raw json.RawMessage, args json.RawMessage) *field {
 	return root
 }
 
-// What the form sends is what was meant, for the schemas that people write.
+// TestFormSendsWhatWasMeant checks that forms send the intended arguments, for typical schemas.
 func TestFormSendsWhatWasMeant(t *testing.T) {
 	for _, tt := range []struct{ name, schema, args string }{
 		{"simple", `{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"integer"},"b":{"type":"boolean"}},"required":["a"]}`, `{"a":"x","n":12345678901234567890,"b":false}`},
@@ -122,7 +122,7 @@ func deepSchema(n int) string {
 	return `{"type":"object","properties":{"d":` + deepSchema(n-1) + `}}`
 }
 
-// The examples of the manifests are drawn as fields and sent as they are.
+// TestFormsOfTheManifests checks that the examples of the manifests are drawn as fields and sent unchanged.
 func TestFormsOfTheManifests(t *testing.T) {
 	set, err := manifest.Load(t.Context(), []string{"../../manifests"}, manifest.Options{})
 	if err != nil {
@@ -150,7 +150,7 @@ func TestFormsOfTheManifests(t *testing.T) {
 	}
 }
 
-// Nearly all schemas whose root is an object are drawn as fields; no form is blank.
+// TestFormsOfManySchemas checks that nearly all object schemas are drawn as fields, and that no form is blank.
 func TestFormsOfManySchemas(t *testing.T) {
 	file := os.Getenv("TOOLCTL_SCHEMA_CHANGES")
 	if file == "" {
@@ -211,7 +211,7 @@ func TestFormsOfManySchemas(t *testing.T) {
 	}
 }
 
-// count returns how many controls a form has, and how many of them take JSON.
+// count returns the number of controls in a form, and the number of those that take JSON.
 func count(f *field) (shown, asJSON int) {
 	switch {
 	case f.Kind == kindJSON:
@@ -247,7 +247,7 @@ func TestFormChanges(t *testing.T) {
 	} {
 		posted := sent(drawForm(s, value, nil), url.Values{})
 		value = collect(s, posted, step.action)
-		if step.action == "add /l/99" { // what no button says breaks nothing
+		if step.action == "add /l/99" { // an action without a button has no effect
 			continue
 		}
 		if !reflect.DeepEqual(plain(t, settled(value)), plain(t, json.RawMessage(step.want))) {
@@ -256,7 +256,7 @@ func TestFormChanges(t *testing.T) {
 	}
 }
 
-// A form begins as a person fills it in: its fields in the order of the schema, with what a call needs open.
+// TestFormBegins checks that a new form has its fields in the order of the schema, with the required parts open.
 func TestFormBegins(t *testing.T) {
 	s, err := readSchema([]byte(`{"type":"object","properties":{
 		"z":{"type":"string"},
@@ -288,7 +288,7 @@ func TestFormBegins(t *testing.T) {
 	if tags := field(5); len(tags.Fields) != 1 || field(6).Open {
 		t.Errorf("%+v %+v", tags, field(6))
 	}
-	// An item that nothing was typed into is not sent.
+	// An empty item is not sent.
 	const want = `{"customer":{"at":{}},"lines":[{"n":1}],"tags":[]}`
 	if got := jsonText(settled(value)); got != want {
 		t.Errorf("begins with %s, want %s", got, want)
@@ -309,7 +309,7 @@ func TestFormBegins(t *testing.T) {
 	}
 }
 
-// A text is one line, unless the schema or a value says otherwise.
+// TestTextControls checks that a text control has one line, unless the schema or a value requires more.
 func TestTextControls(t *testing.T) {
 	for _, tt := range []struct{ schema, args, want string }{
 		{`{"type":"string"}`, `{}`, "text"},
@@ -332,7 +332,7 @@ func TestTextControls(t *testing.T) {
 	}
 }
 
-// A hint says how a text of a format is written, and a length that is fixed once.
+// TestHints checks that a hint describes the format of a text, and a fixed length only once.
 func TestHints(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"string","format":"time"}`:                         "time with its zone, such as 19:30:00Z or 19:30:00+01:00",
@@ -353,7 +353,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// What leaves a value out and what sends null are not taken for each other.
+// TestNullIsNamed checks that leaving out a value and sending null have different labels.
 func TestNullIsNamed(t *testing.T) {
 	s, err := readSchema([]byte(`{"type":"object","properties":{"e":{"enum":["a",null]},"c":{"oneOf":[{"type":"string"},{"type":"null"},{"type":"object"}]}}}`))
 	if err != nil {

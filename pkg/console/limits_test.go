@@ -25,7 +25,7 @@ import (
 	"toolctl.dev/toolctl/pkg/source"
 )
 
-// probes are answered however often they come.
+// probes are requests without a rate limit.
 var probes = []string{"GET /healthz", "GET /readyz"}
 
 var wildcard = regexp.MustCompile(`\{[^}]*\}`)
@@ -46,7 +46,7 @@ func (s *site) everyRoute(f func(pattern, method, url string)) {
 	}
 }
 
-// do sends a request as a principal and returns the status of the answer and its text.
+// do sends a request as a principal and returns the status and the text of the response.
 func (s *site) do(method, url, as string, body io.Reader, headers ...string) (int, string) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, url, body)
@@ -59,7 +59,7 @@ func (s *site) do(method, url, as string, body io.Reader, headers ...string) (in
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := s.client.Transport.RoundTrip(req) // which follows no redirect
+	res, err := s.client.Transport.RoundTrip(req) // follows no redirects
 	if err != nil {
 		s.t.Fatal(method, url, err)
 	}
@@ -73,7 +73,7 @@ func (s *site) do(method, url, as string, body io.Reader, headers ...string) (in
 
 const hookSecret = "0123456789abcdef0123456789abcdef"
 
-// hooked are the options of a server with a webhook.
+// hooked returns the options of a server with a webhook.
 func hooked(t *testing.T) server.HTTPOptions {
 	hook, err := source.NewHook(hookSecret, func() {})
 	if err != nil {
@@ -85,7 +85,8 @@ func hooked(t *testing.T) server.HTTPOptions {
 	}
 }
 
-// Whoever asks too often is refused at every entrance, whether the token is right, wrong or missing.
+// TestEveryRouteHasARate checks that every route refuses too frequent requests, with a valid token, an invalid one or
+// none.
 func TestEveryRouteHasARate(t *testing.T) {
 	for _, as := range []string{"", "wrong", "ann"} {
 		t.Run("token "+as, func(t *testing.T) {
@@ -110,14 +111,14 @@ func TestEveryRouteHasARate(t *testing.T) {
 	}
 }
 
-// No entrance reads more of a request than the limit.
+// TestEveryRouteHasABodyLimit checks that no route reads more of a request than the limit.
 func TestEveryRouteHasABodyLimit(t *testing.T) {
 	const most = 2000
 	s := serve(t, options{manifests: heldPay, principals: []string{"ann"}, http: hooked(t), limits: admission.Limits{MaxBody: most}})
 	s.everyRoute(func(pattern, method, url string) {
 		size := most
 		switch {
-		case pattern == source.HookPath: // it reads nothing without a signature
+		case pattern == source.HookPath: // reads nothing without a signature
 		case strings.Contains(pattern, "/sign-in") || strings.Contains(pattern, "/sign-out"):
 			size = 16 << 10
 		case strings.Contains(pattern, ".well-known"):
@@ -132,7 +133,7 @@ func TestEveryRouteHasABodyLimit(t *testing.T) {
 	})
 }
 
-// raw opens a connection that sends a request in part.
+// raw opens a connection and sends a part of a request.
 func (s *site) raw(request string) (net.Conn, *bufio.Reader) {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/ui/"))
@@ -146,9 +147,9 @@ func (s *site) raw(request string) (net.Conn, *bufio.Reader) {
 	return conn, bufio.NewReader(conn)
 }
 
-// Forms of strangers that never end hold little, and nothing that others need.
+// TestSlowSignIns checks that unfinished sign-in forms of strangers use few resources and do not block others.
 func TestSlowSignIns(t *testing.T) {
-	s := serve(t, options{manifests: heldPay, principals: []string{"ann"}, http: hooked(t), limits: admission.Limits{MaxRequests: 64}}) // 8 of them for strangers, 2 for an address
+	s := serve(t, options{manifests: heldPay, principals: []string{"ann"}, http: hooked(t), limits: admission.Limits{MaxRequests: 64}}) // strangers get 8 of these requests, one address 2
 	const form = "POST /ui/sign-in HTTP/1.1\nHost: localhost\nContent-Type: application/x-www-form-urlencoded\nContent-Length: %d\nExpect: 100-continue\n\n"
 	answer := func(in *bufio.Reader) int {
 		t.Helper()
@@ -189,12 +190,12 @@ func TestSlowSignIns(t *testing.T) {
 	}
 }
 
-// Deliveries that never end do not keep others out.
+// TestUnfinishedDeliveries checks that unfinished webhook requests do not block others.
 func TestUnfinishedDeliveries(t *testing.T) {
 	s := serve(t, options{manifests: heldPay, http: hooked(t)})
 	for range 4 {
 		_, in := s.raw("POST /hooks/git HTTP/1.1\nHost: localhost\nX-Hub-Signature-256: sha256=" + strings.Repeat("0", 64) + "\nContent-Length: 10\nExpect: 100-continue\n\n")
-		if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "100") { // it waits for the body
+		if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "100") { // the server waits for the body
 			t.Fatal(line, err)
 		}
 	}
@@ -206,7 +207,7 @@ func TestUnfinishedDeliveries(t *testing.T) {
 	}
 }
 
-// hanging is a tool whose calls wait, and how many run.
+// hanging is a tool whose calls wait. It counts the running calls.
 type hanging struct {
 	release       chan struct{}
 	running, most atomic.Int64
@@ -226,7 +227,8 @@ func (h *hanging) tool() v1.Object {
 	})
 }
 
-// Calls by the console and by MCP are held to one limit, for each principal and in sum.
+// TestCallsOfAllEntrances checks that calls through the console and through MCP share one limit, for each principal
+// and in total.
 func TestCallsOfAllEntrances(t *testing.T) {
 	h := &hanging{release: make(chan struct{})}
 	const all, each = 8, 2
@@ -286,11 +288,12 @@ func TestCallsOfAllEntrances(t *testing.T) {
 	}
 }
 
-// What the console decodes counts in the memory budget, and its results have the limit of all.
+// TestMemoryAndResultsOfTheConsole checks that data decoded by the console counts in the memory budget, and that its
+// results have the general limit.
 func TestMemoryAndResultsOfTheConsole(t *testing.T) {
 	const big = "\n---\napiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: big}\nspec: {description: Big., input_schema: {type: object}, mock_result: {text: %s}}\n"
 	s := serve(t, options{manifests: heldPay + fmt.Sprintf(big, strings.Repeat("x", 5000)), principals: []string{"ann"}, limits: admission.Limits{MemoryBudget: 8 << 20, MaxResultBytes: 1000}})
-	// 800 KB that become 48 MB of maps, and of pairs of a form.
+	// These 800 KB become 48 MB of maps or form values.
 	for path, body := range map[string]string{
 		"api/tools/default/look/call": `{"args":{"a":[` + strings.Repeat(`{},`, 200_000) + `{}]}}`,
 		"tools/default/look/try":      strings.Repeat("a=&", 200_000),
@@ -317,7 +320,7 @@ func TestMemoryAndResultsOfTheConsole(t *testing.T) {
 	}
 }
 
-// One principal that opens pages without end leaves some for others.
+// TestEventStreamsOfOnePrincipal checks that one principal cannot use up all event streams.
 func TestEventStreamsOfOnePrincipal(t *testing.T) {
 	s := serve(t, options{manifests: heldPay, principals: []string{"ann", "bob"}})
 	open := func(as string) int {

@@ -17,7 +17,8 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Every operation of openapi.json answers with a status that it names and a body of its schema.
+// TestOpenAPIIsTrue checks that every operation of openapi.json responds with a documented status and a body that
+// matches the schema.
 func TestOpenAPIIsTrue(t *testing.T) {
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { st.Close() })
@@ -55,7 +56,7 @@ func TestOpenAPIIsTrue(t *testing.T) {
 			CallID string `json:"call_id"`
 		}
 	}
-	for len(calls.Items) < 2 { // until both are remembered
+	for len(calls.Items) < 2 { // until the feed has both calls
 		_, body := s.ask("GET", "api/calls", "bob", "")
 		if err := json.Unmarshal([]byte(body), &calls); err != nil {
 			t.Fatal(body)

@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/policy"
 )
 
-// schemas makes the schemas of Go types as encoding/json writes them.
+// schemas has the JSON Schemas of Go types as encoding/json encodes them.
 type schemas map[string]any
 
 func (s schemas) of(t reflect.Type) any {
@@ -43,11 +43,11 @@ func (s schemas) of(t reflect.Type) any {
 		return map[string]any{}
 	case reflect.Struct:
 		name := t.Name()
-		if strings.HasSuffix(t.PkgPath(), "/scenario") { // which has a Result of its own
+		if strings.HasSuffix(t.PkgPath(), "/scenario") { // that package has its own Result
 			name = "Scenario" + name
 		}
 		if s[name] == nil {
-			s[name] = true // it may hold itself
+			s[name] = true // set early, because the type may contain itself
 			one := map[string]any{"type": "object", "additionalProperties": false}
 			properties, required := map[string]any{}, []string{}
 			s.fields(t, properties, &required)
@@ -84,7 +84,8 @@ func (s schemas) fields(t reflect.Type, properties map[string]any, required *[]s
 	slices.Sort(*required)
 }
 
-// The schemas of openapi.json are those of what the handlers write. UPDATE_OPENAPI=1 writes them.
+// TestOpenAPISchemas checks that the schemas of openapi.json match the types that the handlers write. UPDATE_OPENAPI=1
+// updates them.
 func TestOpenAPISchemas(t *testing.T) {
 	const file = "openapi.json"
 	raw, err := os.ReadFile(file)
@@ -113,7 +114,7 @@ func TestOpenAPISchemas(t *testing.T) {
 	if err := e.Encode(doc); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Indent(&want, plain.Bytes(), "", ""); err != nil { // lines for diffs, and nothing else: it is part of the program
+	if err := json.Indent(&want, plain.Bytes(), "", ""); err != nil { // with line breaks for diffs but without indentation, because the file is part of the program
 		t.Fatal(err)
 	}
 	if bytes.Equal(raw, want.Bytes()) {

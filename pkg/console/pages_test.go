@@ -56,7 +56,7 @@ func TestPrompts(t *testing.T) {
 	if code != http.StatusOK || !strings.Contains(body, "Hello &lt;b&gt;Ann, 3 times.") || !strings.Contains(body, "You are kind.") {
 		t.Errorf("%d %s", code, body)
 	}
-	// What is wrong stands at its field.
+	// Errors appear at their fields.
 	code, body = s.ask("POST", "prompts/default/greet", "ann", "action=run&v:/times=0&v:/mood=%22kind%22&p:=1")
 	if code != http.StatusUnprocessableEntity || strings.Count(body, `class="field wrong"`) != 2 {
 		t.Errorf("%d %s", code, body)
@@ -123,7 +123,7 @@ func TestLastTest(t *testing.T) {
 	}
 }
 
-// What a manifest holds that is secret is in no answer.
+// TestSecretsOfManifestsAreMasked checks that no response contains a secret of a manifest.
 func TestSecretsOfManifestsAreMasked(t *testing.T) {
 	s := serve(t, options{principals: []string{"ann"}, manifests: `
 apiVersion: toolctl.dev/v1
@@ -148,7 +148,7 @@ spec:
 			t.Errorf("%s: %d %s", path, code, body)
 		}
 	}
-	// What is copied to a file has no secret; the call is copied as it was made.
+	// Copies for files contain no secrets; the copied call has the original arguments.
 	code, body := s.ask("POST", "tools/default/t/try", "ann", "action=run&v:/card=4111&v:/token=hunter2&p:=1")
 	_, files, ok := strings.Cut(body, "Example for the manifest")
 	files, _, _ = strings.Cut(files, `id="raw"`)
@@ -157,7 +157,7 @@ spec:
 	}
 }
 
-// apply applies tools of a mark as the set "shop".
+// apply applies tools with a mark as the set "shop".
 func apply(t *testing.T, st store.Store, commit string, objects ...v1.Object) {
 	t.Helper()
 	if _, err := st.Apply(t.Context(), objects, store.ApplyOptions{Set: "shop", Prune: true, By: "ann", Command: "apply", Source: "tools", Commit: commit}); err != nil {
@@ -165,7 +165,7 @@ func apply(t *testing.T, st store.Store, commit string, objects ...v1.Object) {
 	}
 }
 
-// An operator sees what revisions consist of and takes a set back; nobody else does.
+// TestUndo checks that only an operator sees the changes of revisions and can restore a set.
 func TestUndo(t *testing.T) {
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { st.Close() })
@@ -233,14 +233,14 @@ func TestUndo(t *testing.T) {
 	if code, _ := s.ask("POST", "changes/undo", "team-lead", undo); code != http.StatusConflict {
 		t.Errorf("twice: %d", code)
 	}
-	// What something else changed is not undone.
+	// A change outside the set is not undone.
 	if _, err := st.Apply(t.Context(), []v1.Object{storetest.Tool("a", "by hand")}, store.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if code, text := s.ask("GET", "changes/undo?set=shop&revision=3", "team-lead", ""); code != http.StatusConflict || !strings.Contains(text, "changed since") {
 		t.Errorf("%d %s", code, text)
 	}
-	// The gateway does not follow the store: the page says what it does not serve.
+	// The gateway does not follow the store, so the page shows the changes that are not served.
 	if code, text := s.ask("GET", "changes/pending", "team-lead", ""); code != http.StatusOK || !strings.Contains(text, "create Tool") {
 		t.Errorf("%d %s", code, text)
 	}
@@ -265,11 +265,11 @@ func mark(t *testing.T, st store.Store, name string) string {
 	return r.Object.Head().Metadata.Labels["mark"]
 }
 
-// repository is an origin whose head can be moved.
+// repository is a source whose newest commit the test can change.
 type repository struct {
 	mu      sync.Mutex
 	head    string
-	commits map[string]string // the manifests of each
+	commits map[string]string // manifests by commit
 }
 
 func (r *repository) String() string { return "git+https://git.example.com/team/tools" }
@@ -301,7 +301,8 @@ func tool(name, more string) string {
 	return fmt.Sprintf("apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: %s}\nspec: {description: T, input_schema: {type: object, properties: {n: {type: integer%s}}}, mock_result: {}}\n", name, more)
 }
 
-// What a commit would change is said before it is served, and of a bad one what is wrong with it.
+// TestPendingCommit checks that the page shows the changes in a commit before it is served, and the errors in a bad
+// commit.
 func TestPendingCommit(t *testing.T) {
 	repo := &repository{commits: map[string]string{}}
 	repo.push("1111", tool("a", ""))
@@ -343,13 +344,14 @@ func TestPendingCommit(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &v); err != nil || v.Source.Failed.Revision != "3333" || v.Operator {
 		t.Errorf("%v %s", err, body)
 	}
-	// The page of a tool names the commit.
+	// The page of a tool shows the commit.
 	if _, body := s.ask("GET", "tools/default/a", "bob", ""); !strings.Contains(body, "1111") || !strings.Contains(body, "all.yaml:1") {
 		t.Error(body)
 	}
 }
 
-// Of 10,000 calls that are made, as many wait as may, and pages and answers show them in parts.
+// TestManyWaitingCalls makes 10,000 calls. As many as the limit allows are pending, and pages and API responses show
+// them in parts.
 func TestManyWaitingCalls(t *testing.T) {
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { st.Close() })
@@ -400,7 +402,7 @@ func TestManyWaitingCalls(t *testing.T) {
 			t.Errorf("%s: %d calls in %d bytes", page, n, len(body))
 		}
 	}
-	// Once they have expired, none is counted.
+	// Expired calls are not counted.
 	if _, err := st.DecideApproval(t.Context(), "id00000000", v1.Decision{By: "ann", Approved: true}, now.Add(time.Hour)); err == nil {
 		t.Error("a call that has expired is decided on")
 	}

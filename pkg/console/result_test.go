@@ -6,7 +6,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// A table is not taken for the whole result when it is a part of it.
+// TestTables checks that a table of a part of a result is not shown as the whole result.
 func TestTables(t *testing.T) {
 	for _, tt := range []struct {
 		content, of string

@@ -23,7 +23,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// site is a console that is served.
+// site is a console with its server.
 type site struct {
 	t       *testing.T
 	url     string // with a slash at the end
@@ -32,10 +32,10 @@ type site struct {
 	console *console.Console
 }
 
-// options are what a test has otherwise than the rest.
+// options are the settings of a test.
 type options struct {
 	manifests  string
-	principals []string // of tokens, each of which is its name, with ":" and groups; nil for none
+	principals []string // principals, each of which is its own token, optionally with ":" and groups; nil for no tokens
 	store      store.Store
 	console    console.Options
 	source     gateway.Source
@@ -125,7 +125,7 @@ func (s *site) open(method, path, as, body string) *http.Response {
 	return res
 }
 
-// event returns the data of the first event of a name that a page of a principal is told.
+// event returns the data of the first event with a name on a page of a principal.
 func (s *site) event(as, name string) string {
 	s.t.Helper()
 	res := s.open(http.MethodGet, "events?calls=1", as, "")
@@ -162,8 +162,8 @@ metadata: {name: hidden}
 spec: {blocklist: [pay], match: {principals: [eve, ann]}}
 `
 
-// A call that waits is shown to who may decide on it, and to its caller; to nobody else, on no
-// page, in no answer of the API and in no event.
+// TestWaitingCallsAreNotForAll checks that only its caller and those who may decide on it see a pending call, on all
+// pages, in the API and in events.
 func TestWaitingCallsAreNotForAll(t *testing.T) {
 	s := serve(t, options{manifests: heldPay, principals: []string{"ann", "bob", "eve", "tom"}})
 	_, body := s.ask("POST", "api/tools/default/pay/call", "bob", `{"args":{"to":"secret-account"}}`)
@@ -176,10 +176,10 @@ func TestWaitingCallsAreNotForAll(t *testing.T) {
 		who           string
 		sees, decides bool
 	}{
-		{"ann", true, true},   // though the tool is hidden from her
-		{"bob", true, false},  // called
-		{"tom", false, false}, // sees the tool
-		{"eve", false, false}, // none of these
+		{"ann", true, true},   // may decide, although the tool is hidden from ann
+		{"bob", true, false},  // the caller
+		{"tom", false, false}, // may use the tool
+		{"eve", false, false}, // has no relation to the call
 	} {
 		want, waits := http.StatusNotFound, `{"decide":0,"see":0}`
 		if tt.sees {
@@ -208,7 +208,7 @@ func TestWaitingCallsAreNotForAll(t *testing.T) {
 			t.Errorf("%s is told that %s calls wait, want %s", tt.who, got, waits)
 		}
 	}
-	// Who may not decide is refused, and told nothing of the call.
+	// A person who may not decide is refused and learns nothing about the call.
 	for path, body := range map[string]string{"approvals/" + id: "decision=approve", "api/approvals/" + id: `{"approve":true}`} {
 		for _, who := range []string{"eve", "tom", "bob"} {
 			code, text := s.ask("POST", path, who, body)
@@ -217,7 +217,7 @@ func TestWaitingCallsAreNotForAll(t *testing.T) {
 			}
 		}
 	}
-	// The same holds for what was decided.
+	// The same holds for a decided call.
 	if code, text := s.ask("POST", "api/approvals/"+id, "ann", `{"approve":false}`); code != http.StatusOK {
 		t.Fatal(code, text)
 	}

@@ -15,8 +15,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
-// Each principal sees its own calls and what it may see, operators all: on every page, in every
-// answer of the API and in every event.
+// TestWhoSeesWhat checks that each principal sees only its own calls and permitted objects, and that operators see
+// everything, on every page, in the API and in events.
 func TestWhoSeesWhat(t *testing.T) {
 	upstream := serve(t, options{manifests: tool("shown", "") + "---\n" + tool("secret-tool", ", description: schema-of-the-secret")})
 	st := memory.New(memory.Options{})
@@ -63,7 +63,7 @@ metadata: {name: policy-of-others}
 spec: {max_total_tool_calls: 5, match: {principals: [principal-of-others]}}
 `, strings.TrimSuffix(upstream.url, "ui/")+"mcp"),
 	})
-	for _, it := range []struct{ path, ready string }{{"api/servers", `"ready":true`}, {"api/servers", "hunter2"}} { // once both were asked
+	for _, it := range []struct{ path, ready string }{{"api/servers", `"ready":true`}, {"api/servers", "hunter2"}} { // until both were queried
 		for _, body := s.ask("GET", it.path, "ann", ""); !strings.Contains(body, it.ready); {
 			_, body = s.ask("GET", it.path, "ann", "")
 		}
@@ -74,7 +74,7 @@ spec: {max_total_tool_calls: 5, match: {principals: [principal-of-others]}}
 		if code != http.StatusOK || strings.Contains(body, "effects") && strings.Contains(body, `"host"`) {
 			t.Errorf("the call of %s: %d %s", who, code, body)
 		}
-		for { // the feed is behind the calls
+		for { // the feed may lag behind the calls
 			var calls struct {
 				Items []struct {
 					CallID string `json:"call_id"`
@@ -96,7 +96,7 @@ spec: {max_total_tool_calls: 5, match: {principals: [principal-of-others]}}
 	}
 	for _, tt := range []struct {
 		of, method, path, body string
-		operators              []string // what they see of it
+		operators              []string // the parts that operators see
 	}{
 		{"calls", "GET", "api/calls", "", []string{"arguments-of-bob", "arguments-of-tom"}},
 		{"calls", "GET", "api/calls/" + bobs, "", []string{"arguments-of-bob"}},
@@ -137,7 +137,7 @@ spec: {max_total_tool_calls: 5, match: {principals: [principal-of-others]}}
 	if _, body := s.ask("GET", "api/servers", "tom", ""); !strings.Contains(body, "shown") || strings.Contains(body, `"down"`) {
 		t.Errorf("the servers that tom sees: %s", body)
 	}
-	// Nor do events tell of calls of others: tom's comes after bob's.
+	// Events do not contain the calls of others either: the event of tom follows that of bob.
 	told := make(chan string, 1)
 	go func() { told <- s.event("tom", "call") }()
 	for row := ""; row == ""; {

@@ -12,7 +12,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// upstreamFunc is an [Upstream] of one function.
+// upstreamFunc is an [Upstream] that calls a function.
 type upstreamFunc func() (v1.Result, error)
 
 func (f upstreamFunc) Call(context.Context, v1.Key, string, json.RawMessage, bool) (v1.Result, error) {

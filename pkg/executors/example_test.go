@@ -10,7 +10,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// The executors of the kinds that manifests can name, in a registry.
+// The registry has executors for all kinds that manifests can name.
 func ExampleAll() {
 	tool := &v1.Tool{
 		Header: v1.Header{APIVersion: v1.APIVersion, Kind: v1.KindTool, Metadata: v1.Metadata{Name: "greet"}},

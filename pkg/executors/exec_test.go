@@ -17,7 +17,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// execTool is a tool that runs a script of the shell; the script is an argument like any other.
+// execTool returns a tool that runs a shell script. The script is an ordinary argument.
 func execTool(dir, script string, edit func(*v1.ExecSpec)) *v1.Tool {
 	t := &v1.Tool{
 		Header: v1.Header{APIVersion: v1.APIVersion, Kind: v1.KindTool, Metadata: v1.Metadata{Name: "run"}, Source: v1.Source{File: filepath.Join(dir, "tool.yaml"), Line: 1, Column: 1}},
@@ -92,7 +92,8 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// A call that is cancelled ends with all that it started, in its group and in the sandbox.
+// TestExecIsCancelledAsAWhole checks that cancelling a call ends all processes that it started, in its group and in
+// the sandbox.
 func TestExecIsCancelledAsAWhole(t *testing.T) {
 	for _, sandbox := range []string{"auto", "off"} {
 		t.Run(sandbox, func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestExecIsCancelledAsAWhole(t *testing.T) {
 			if err := syscall.Mkfifo(ready, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			// A grandchild that ignores SIGTERM holds the pipes.
+			// The grandchild ignores SIGTERM and holds the pipes.
 			tool := execTool(dir, "sh -c 'trap \"\" TERM; echo up >ready; while :; do sleep 1; done' & wait", func(s *v1.ExecSpec) {
 				s.Sandbox, s.Writable = sandbox, []string{"ready"}
 			})

@@ -14,18 +14,18 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// authServer gives out tokens at /token and takes the newest one elsewhere.
+// authServer issues tokens at /token. All other paths accept only the newest token.
 type authServer struct {
 	tokens  atomic.Int32
 	fail    atomic.Bool
 	expires int
-	hold    chan struct{} // when set, /token waits for it
-	asked   chan struct{} // when set, /token says here that it waits
+	hold    chan struct{} // if set, /token waits for it
+	asked   chan struct{} // if set, /token sends to it before it waits
 }
 
 func (a *authServer) handle(_ int, w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/token" {
-		if err := r.ParseForm(); err != nil { // a server sees the client go only when it has read the body
+		if err := r.ParseForm(); err != nil { // a server notices that the client has gone only after it has read the body
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
@@ -68,7 +68,7 @@ func TestHTTPOAuth2(t *testing.T) {
 	a := &authServer{expires: 3600}
 	h, tool := oauthTool(t, a)
 	var wg sync.WaitGroup
-	for range 20 { // together they fetch one token
+	for range 20 { // all together fetch one token
 		wg.Go(func() {
 			if res, err := h.Execute(t.Context(), tool, nil); err != nil || string(res.Content) != `{"ok":true}` {
 				t.Errorf("got %s, %v", res.Content, err)
@@ -79,7 +79,7 @@ func TestHTTPOAuth2(t *testing.T) {
 	if n := a.tokens.Load(); n != 1 {
 		t.Errorf("%d tokens were fetched, want 1", n)
 	}
-	// A token that is taken back is fetched anew, once, even for POST.
+	// A revoked token is fetched again once, even for POST.
 	a.tokens.Add(1)
 	res, err := h.Execute(t.Context(), tool, nil)
 	if err != nil || res.Attempts != 2 || a.tokens.Load() != 3 {
@@ -88,7 +88,7 @@ func TestHTTPOAuth2(t *testing.T) {
 }
 
 func TestHTTPOAuth2TokenIsRefreshed(t *testing.T) {
-	a := &authServer{expires: 1} // less than the reserve: every call fetches another
+	a := &authServer{expires: 1} // shorter than the reserve, so every call fetches a token
 	h, tool := oauthTool(t, a)
 	for range 3 {
 		if res, err := h.Execute(t.Context(), tool, nil); err != nil || res.Attempts != 1 {
@@ -112,7 +112,7 @@ func TestHTTPOAuth2Failures(t *testing.T) {
 	if all := everything(t, res, err); strings.Contains(all, "client-secret") {
 		t.Errorf("the secret shows:\n%s", all)
 	}
-	a.fail.Store(false) // a failure is not remembered
+	a.fail.Store(false) // a failure is not cached
 	if _, err := h.Execute(t.Context(), tool, nil); err != nil {
 		t.Errorf("after the server recovered: %v", err)
 	}
@@ -151,13 +151,13 @@ func TestHTTPCloseEndsTheRequestForAToken(t *testing.T) {
 	spec := v1.HTTPSpec{URL: srv.URL, Auth: &v1.Auth{OAuth2ClientCredentials: &v1.OAuth2ClientCredentials{TokenURL: srv.URL + "/token", ClientIDEnv: "ID", ClientSecretEnv: "S"}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		<-a.asked // the request for the token is under way when its only caller leaves
+		<-a.asked // the request for the token is running when its only caller leaves
 		cancel()
 	}()
 	if _, err := h.Execute(ctx, httpToolOf(spec), nil); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
-	if err := h.Close(); err != nil { // hangs when it waits for the server
+	if err := h.Close(); err != nil { // would hang if Close waited for the server
 		t.Fatal(err)
 	}
 }

@@ -26,7 +26,7 @@ func weatherServer() *httptest.Server {
 	}))
 }
 
-// plainCall is the floor: the same request by net/http alone, and the same reading.
+// plainCall is the floor: net/http alone makes the same request and reads the response in the same way.
 func plainCall(ctx context.Context, client *http.Client, url string, args []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(args))
 	if err != nil {
@@ -73,8 +73,8 @@ func BenchmarkHTTPPlain(b *testing.B) {
 	}
 }
 
-// TestHTTPLeaksNothing makes 10,000 calls, 64 at once, a part of which fail, and looks for
-// goroutines and connections that stayed.
+// TestHTTPLeaksNothing makes 10,000 calls, 64 at once, some of which fail, and checks that no goroutines and
+// connections remain.
 func TestHTTPLeaksNothing(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	var mu sync.Mutex
@@ -120,7 +120,7 @@ func TestHTTPLeaksNothing(t *testing.T) {
 	if len(open) != 0 {
 		t.Errorf("%d connections stayed open", len(open))
 	}
-	// Each answer that is too large costs its connection; at no time are there many more than calls.
+	// Each response that is too large costs its connection, but there are never many more connections than calls.
 	if most > 2*inFlight+8 {
 		t.Errorf("%d connections were open at once for %d calls at once", most, inFlight)
 	}

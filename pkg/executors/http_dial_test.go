@@ -43,7 +43,7 @@ func TestHTTPRefusesPrivateAddresses(t *testing.T) {
 				t.Errorf("%s: %v does not say %s", url, err, want)
 			}
 		}
-		// A tool that may does not lend its connections.
+		// A tool with private network access does not share its connections.
 		allowed := httpToolOf(v1.HTTPSpec{URL: url})
 		if _, err := h.Execute(t.Context(), allowed, nil); err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestHTTPRefusesPrivateAddresses(t *testing.T) {
 	}
 }
 
-// dnsServer answers every question for an address of IPv4 with what answer returns.
+// dnsServer starts a DNS server that responds to every IPv4 query with the result of answer.
 func dnsServer(t *testing.T, answer func() netip.Addr) *net.Resolver {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -101,7 +101,7 @@ func dnsReply(query []byte, answer func() netip.Addr) []byte {
 	binary.BigEndian.PutUint16(reply[6:], 0)
 	binary.BigEndian.PutUint16(reply[8:], 0)
 	binary.BigEndian.PutUint16(reply[10:], 0)
-	if query[end-3] != 1 { // not type A
+	if query[end-3] != 1 { // the query is not for type A
 		return reply
 	}
 	binary.BigEndian.PutUint16(reply[6:], 1)
@@ -109,8 +109,8 @@ func dnsReply(query []byte, answer func() netip.Addr) []byte {
 	return append(reply, answer().AsSlice()...)
 }
 
-// TestHTTPChecksTheAddressThatIsDialled has DNS give a public address to whoever looks
-// first and loopback to whoever looks later, and the other way about.
+// TestHTTPChecksTheAddressThatIsDialled uses a DNS server that returns a public address first and loopback later, and
+// the reverse.
 func TestHTTPChecksTheAddressThatIsDialled(t *testing.T) {
 	var got seen
 	srv := echo(t, &got, `{}`)
@@ -159,7 +159,7 @@ func privateKey(t *testing.T, key any) []byte {
 	return der
 }
 
-// connCounter keeps the set of open connections of a server, and the most there were.
+// connCounter records the open connections of a server and their maximum number.
 func connCounter(mu *sync.Mutex, open map[string]bool, most *int) func(net.Conn, http.ConnState) {
 	return func(c net.Conn, state http.ConnState) {
 		mu.Lock()

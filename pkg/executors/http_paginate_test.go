@@ -14,7 +14,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// numbersFrom writes a JSON array of at most n numbers from start; there are total of them.
+// numbersFrom returns a JSON array of at most n numbers from start. The total is the number of all numbers.
 func numbersFrom(start, n, total int) string {
 	list := []string{}
 	for i := start; i < min(start+n, total); i++ {
@@ -72,7 +72,7 @@ func TestHTTPPaginate(t *testing.T) {
 		serve    func(*testing.T, http.ResponseWriter, *http.Request)
 		requests int32
 		want     string // the content, or the error
-		cut      bool   // the result says that there may be more
+		cut      bool   // the result reports that there may be more
 	}{
 		{"links", v1.HTTPPaginate{Style: "link"}, v1.HTTPSpec{}, "", link, 3, seven, false},
 		{"links in the body", v1.HTTPPaginate{Style: "link", Items: "rows", Cursor: "next"}, v1.HTTPSpec{}, "",
@@ -142,7 +142,7 @@ func TestHTTPPaginate(t *testing.T) {
 	}
 }
 
-// TestHTTPPaginateSends holds what every page's request carries, with a page that is tried again.
+// TestHTTPPaginateSends checks the request of every page, including a page that is retried.
 func TestHTTPPaginateSends(t *testing.T) {
 	var got []string
 	srv, _ := serve(t, func(n int, w http.ResponseWriter, r *http.Request) {

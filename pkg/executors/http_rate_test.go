@@ -23,7 +23,7 @@ func TestRateOfParallelCalls(t *testing.T) {
 		sent := map[time.Duration]int{}
 		take := func(n int) {
 			for range n {
-				// A reload makes another tool of the same name, whose rate goes on.
+				// A reload creates another tool with the same name, which keeps its rate.
 				again := *tool
 				r := h.rateOf(&again)
 				go func() {
@@ -97,7 +97,7 @@ func (r *rate) idleAfter(d time.Duration) bool {
 	return r.idle()
 }
 
-// TestHTTPRateLimit calls a real server in parallel, with pages and attempts that count too.
+// TestHTTPRateLimit calls a real server in parallel. Pages and retries count, too.
 func TestHTTPRateLimit(t *testing.T) {
 	var mu sync.Mutex
 	var at []time.Time
@@ -148,7 +148,7 @@ func TestHTTPRateLimit(t *testing.T) {
 	}
 }
 
-// A limit of one request is told in the singular.
+// TestHTTPRateLimitOfOne checks that the message about a limit of one request uses the singular.
 func TestHTTPRateLimitOfOne(t *testing.T) {
 	srv, _ := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "1") })
 	h := newTestHTTP(t, nil)

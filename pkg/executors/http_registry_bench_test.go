@@ -16,9 +16,8 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// BenchmarkHTTPThroughRegistry compares a whole call, arguments validated and
-// policies asked, with net/http doing the same request and decoding the answer.
-// Both take turns within one measurement.
+// BenchmarkHTTPThroughRegistry compares a whole call, with validated arguments and policies, with the same request and
+// decoding by net/http. Both alternate within one measurement.
 func BenchmarkHTTPThroughRegistry(b *testing.B) {
 	const answer = `{"location":"Oslo","temperature_c":21.5,"conditions":"sunny","wind":{"speed":3.2,"from":"NW"},"hours":[1,2,3,4,5,6,7,8]}`
 	for name, inFlight := range map[string]int{"serial": 1, "64-in-flight": 64} {
@@ -40,7 +39,7 @@ func BenchmarkHTTPThroughRegistry(b *testing.B) {
 			}
 			defer reg.Close()
 			transport := http.DefaultTransport.(*http.Transport).Clone()
-			transport.MaxIdleConnsPerHost = 128 // net/http's own 2 would dial anew for most of 64 calls
+			transport.MaxIdleConnsPerHost = 128 // the default of 2 would dial again for most of 64 calls
 			client := &http.Client{Transport: transport}
 			defer client.CloseIdleConnections()
 			args := []byte(`{"location":"Oslo"}`)
@@ -70,7 +69,7 @@ func BenchmarkHTTPThroughRegistry(b *testing.B) {
 	}
 }
 
-// post is the floor: the same request by net/http alone, and the answer decoded.
+// post is the floor: net/http alone makes the same request and decodes the response.
 func post(ctx context.Context, client *http.Client, url string, args []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -93,7 +92,7 @@ func post(ctx context.Context, client *http.Client, url string, args []byte) err
 	return json.Unmarshal(body, &v)
 }
 
-// run makes n calls, inFlight at once, and returns the time.
+// run makes n calls, inFlight at once, and returns the total time.
 func run(b *testing.B, call func() error, n, inFlight int) time.Duration {
 	began := time.Now()
 	var wg sync.WaitGroup

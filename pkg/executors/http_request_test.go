@@ -31,8 +31,8 @@ func built(t interface{ Fatal(...any) }, tool *v1.Tool, vars map[string]string, 
 	return c, c.prepare(ctx)
 }
 
-// TestHTTPArgumentsStayInTheirPlace gives arbitrary texts to a URL, its query and a
-// header: each arrives as it is in its place, or is refused, and nothing else changes.
+// TestHTTPArgumentsStayInTheirPlace puts arbitrary texts into a URL, its query and a header: each arrives unchanged in
+// its place, or is refused, and nothing else changes.
 func TestHTTPArgumentsStayInTheirPlace(t *testing.T) {
 	tool := httpToolOf(v1.HTTPSpec{URL: "https://api.example.com/v1/{{.seg}}/end?q={{.q}}", Method: "GET",
 		Request: &v1.HTTPRequest{HeaderParams: map[string]string{"X-H": "<{{.h}}>"}}})
@@ -131,7 +131,7 @@ func TestHTTPForgetsToolsThatAreGone(t *testing.T) {
 	}
 }
 
-// TestHTTPWeatherExample is the example of the project: POST with a bearer from the environment.
+// TestHTTPWeatherExample checks the example of the project: POST with a bearer token from the environment.
 func TestHTTPWeatherExample(t *testing.T) {
 	var got seen
 	srv := echo(t, &got, weather)

@@ -24,7 +24,7 @@ func TestHTTPResponses(t *testing.T) {
 	tests := []struct {
 		name  string
 		spec  v1.HTTPSpec
-		typ   string // Content-Type; "-" is none
+		typ   string // Content-Type; "-" means no such header
 		body  string
 		want  string
 		parts []v1.Part
@@ -88,7 +88,7 @@ func TestHTTPResponses(t *testing.T) {
 	}
 }
 
-// TestHTTPPacked: what is compressed in a way that nobody asked for is no result.
+// TestHTTPPacked checks that a response with an unsupported compression is an error.
 func TestHTTPPacked(t *testing.T) {
 	for coding, refused := range map[string]bool{"br": true, "Deflate": true, "gzip, zstd": true, "identity": false, "utf-8": false, "": false} {
 		srv, _ := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
@@ -114,7 +114,7 @@ func TestHTTPFailures(t *testing.T) {
 		typ    string
 		body   string
 		redact []string
-		want   string // between `tool "api": ` and the place
+		want   string // the text between `tool "api": ` and the place
 	}{
 		{"no body", 404, "", "", nil, "HTTP 404 Not Found"},
 		{"text", 400, "text/plain", " bad \x1b[31mcity\x00 ", nil, "HTTP 400 Bad Request: bad [31mcity"},
@@ -174,7 +174,7 @@ func TestHTTPBodyLimits(t *testing.T) {
 		name  string
 		limit int64
 		serve func(w http.ResponseWriter)
-		want  int // length of the content; 0 is too large
+		want  int // length of the content; 0 means that it is too large
 	}{
 		{"20 MB, declared", 0, func(w http.ResponseWriter) { w.Header().Set("Content-Length", "20971522"); io.WriteString(w, big) }, 0},
 		{"20 MB, chunked", 0, func(w http.ResponseWriter) { io.WriteString(w, big) }, 0},
@@ -260,7 +260,7 @@ func TestMapping(t *testing.T) {
 	}
 }
 
-// TestMappingKeepsNumbers moves numbers of any length through an expression, and through one that compares.
+// TestMappingKeepsNumbers passes numbers of any length through an expression, and through one that compares.
 func TestMappingKeepsNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.StringMatching(`-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,2})?`).Draw(t, "number")

@@ -26,7 +26,7 @@ import (
 
 var yes = true
 
-// quick makes retries that wait next to nothing.
+// quick sets minimal waits between retries.
 func quick(spec v1.HTTPSpec) v1.HTTPSpec {
 	if spec.Retry == nil {
 		spec.Retry = &v1.HTTPRetry{}
@@ -35,7 +35,7 @@ func quick(spec v1.HTTPSpec) v1.HTTPSpec {
 	return spec
 }
 
-// serve starts a server whose n-th request, from 1, is answered by f.
+// serve starts a server that calls f for its n-th request, from 1.
 func serve(t testing.TB, f func(n int, w http.ResponseWriter, r *http.Request)) (*httptest.Server, *atomic.Int32) {
 	var n atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f(int(n.Add(1)), w, r) }))
@@ -43,7 +43,7 @@ func serve(t testing.TB, f func(n int, w http.ResponseWriter, r *http.Request)) 
 	return srv, &n
 }
 
-// reset ends a connection with RST, in the middle of whatever was sent.
+// reset ends a connection with RST, in the middle of the response.
 func reset(t testing.TB, w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -68,7 +68,7 @@ func TestHTTPRetries(t *testing.T) {
 		serve    func(*testing.T, int, http.ResponseWriter, *http.Request)
 		attempts int
 		want     string // content, or a part of the error
-		phase    string // of the error
+		phase    string // phase of the error
 	}{
 		{"429, 503 then 200", v1.HTTPSpec{Method: "GET"}, nil, statuses(429, 503, 200), 3, `{"n":3}`, ""},
 		{"PUT", v1.HTTPSpec{Method: "PUT"}, nil, statuses(500, 200), 2, `{"n":2}`, ""},
@@ -142,8 +142,8 @@ func TestHTTPRetries(t *testing.T) {
 	}
 }
 
-// TestHTTPConnectErrorsAreTriedAgain dials a port where nobody listens: nothing was
-// sent, so even POST may be tried again.
+// TestHTTPConnectErrorsAreTriedAgain dials a port on which nobody listens. Nothing was sent, so even POST may be
+// retried.
 func TestHTTPConnectErrorsAreTriedAgain(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -191,7 +191,7 @@ func TestHTTPObeysRetryAfter(t *testing.T) {
 		}
 		second = time.Now()
 	})
-	spec := quick(v1.HTTPSpec{URL: srv.URL, Method: "GET"}) // whose own waits are 2 ms at most
+	spec := quick(v1.HTTPSpec{URL: srv.URL, Method: "GET"}) // its own waits are at most 2 ms
 	if _, err := newTestHTTP(t, nil).Execute(t.Context(), httpToolOf(spec), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestHTTPCancel(t *testing.T) {
 			gone := make(chan struct{})
 			srv, _ := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) {
 				switch r.URL.Path {
-				case "/wait": // between two attempts
+				case "/wait": // the call ends between two attempts
 					w.WriteHeader(503)
 					context.AfterFunc(r.Context(), cancel)
 					return
@@ -299,7 +299,7 @@ func TestHTTPCancel(t *testing.T) {
 					http.NewResponseController(w).Flush()
 				}
 				cancel()
-				<-r.Context().Done() // the server sees the client go
+				<-r.Context().Done() // the server notices that the client has gone
 				close(gone)
 			})
 			spec := v1.HTTPSpec{URL: srv.URL + path, Method: "GET", Retry: &v1.HTTPRetry{InitialDelayMS: 3600_000, MaxDelayMS: 3600_000}}
@@ -349,7 +349,7 @@ func TestHTTPRedirects(t *testing.T) {
 		name, path string
 		allow      []string
 		static     map[string]json.RawMessage
-		private    bool // refuse private addresses
+		private    bool // private addresses are refused
 		want       string
 		wantErr    string
 		wantBody   string
@@ -403,8 +403,8 @@ func TestHTTPRedirects(t *testing.T) {
 	}
 }
 
-// TestHTTPRedirectToPrivateAddress has a public name redirect to a private one: the
-// host is allowed by the manifest, and its address is refused when it is dialled.
+// TestHTTPRedirectToPrivateAddress has a public host that redirects to a private one. The manifest allows that host,
+// but its address is refused at the dial.
 func TestHTTPRedirectToPrivateAddress(t *testing.T) {
 	var got seen
 	inner := echo(t, &got, `{}`)
@@ -412,7 +412,7 @@ func TestHTTPRedirectToPrivateAddress(t *testing.T) {
 		http.Redirect(w, r, strings.Replace(inner.URL, "127.0.0.1", "localhost", 1), http.StatusFound)
 	})
 	h := newTestHTTP(t, nil)
-	// The first server stands for one on the public internet: only its address is let through.
+	// The first server stands for one on the public internet, so only its address is allowed.
 	public := outer.Listener.Addr().String()
 	h.transports[connection{}] = &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		if address == public {
@@ -489,7 +489,7 @@ func TestHTTPTLS(t *testing.T) {
 	}
 }
 
-// TestHTTPLogsNoSecrets reads the log of attempts.
+// TestHTTPLogsNoSecrets checks the log of attempts.
 func TestHTTPLogsNoSecrets(t *testing.T) {
 	srv, _ := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) {
 		http.Error(w, r.Header.Get("Authorization"), http.StatusServiceUnavailable)

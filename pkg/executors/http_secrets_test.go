@@ -17,7 +17,7 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// everything is all text of an outcome, the chain of errors included.
+// everything returns all text of an outcome, including the chain of errors.
 func everything(t *testing.T, res v1.Result, err error, more ...any) string {
 	var b strings.Builder
 	for e := err; e != nil; e = errors.Unwrap(e) {
@@ -34,8 +34,8 @@ func everything(t *testing.T, res v1.Result, err error, more ...any) string {
 	return b.String()
 }
 
-// TestHTTPSecretsShowNowhere has servers repeat the request in every way, and looks
-// for the secrets in all that comes out.
+// TestHTTPSecretsShowNowhere has servers repeat the request in every way, and checks that no output contains the
+// secrets.
 func TestHTTPSecretsShowNowhere(t *testing.T) {
 	vars := map[string]string{"KEY": `s3cr3t/+k"ey\`, "USER": "ann-user", "PW": "p4ssw0rd", "SHORT": "abc"}
 	echoes := map[string]func(w http.ResponseWriter, r *http.Request){
@@ -110,7 +110,7 @@ func TestHTTPSecretsShowNowhere(t *testing.T) {
 				if err != nil {
 					forms = append(forms, srv.URL+"/abc")
 				}
-				if err == nil { // an argument is masked where the manifest says, not wherever its value occurs
+				if err == nil { // the manifest says where an argument is masked; other occurrences of its value stay
 					forms = forms[1:]
 				}
 				for _, form := range forms {
@@ -126,7 +126,7 @@ func TestHTTPSecretsShowNowhere(t *testing.T) {
 	}
 }
 
-// statusWriter sends its status where the handler sets none.
+// statusWriter sends its status if the handler sets none.
 type statusWriter struct {
 	http.ResponseWriter
 	status int

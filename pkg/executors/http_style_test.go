@@ -13,8 +13,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// TestHTTPQueryStyles sends the values of the table of styles in OpenAPI 3.1.1 (section 4.8.12.4), and what that
-// does not say.
+// TestHTTPQueryStyles sends the values in the table of styles of OpenAPI 3.1.1 (section 4.8.12.4), and values that the
+// table does not cover.
 func TestHTTPQueryStyles(t *testing.T) {
 	const list, object = `["blue","black","brown"]`, `{"R":100,"G":200,"B":150}`
 	for _, tt := range []struct{ name, style, value, want string }{
@@ -60,7 +60,7 @@ func TestHTTPQueryStyles(t *testing.T) {
 	}
 }
 
-// A list of any texts arrives as it was when the server splits before it decodes.
+// TestHTTPListsArriveWhole checks that a list of any texts arrives unchanged if the server splits before it decodes.
 func TestHTTPListsArriveWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "items")
@@ -139,7 +139,7 @@ func TestHTTPOmitEmpty(t *testing.T) {
 	}
 }
 
-// A tool whose arguments all go elsewhere has no body.
+// TestHTTPWithoutABody checks that a tool whose arguments all have another place sends no body.
 func TestHTTPWithoutABody(t *testing.T) {
 	const closed = `{"type":"object","additionalProperties":false,"properties":{"id":{"type":"string"}}}`
 	for _, tt := range []struct {

@@ -15,7 +15,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// httpToolOf makes a tool that may reach the loopback servers of the tests.
+// httpToolOf returns a tool that may access the loopback servers of the tests.
 func httpToolOf(spec v1.HTTPSpec) *v1.Tool {
 	spec.AllowPrivateNetwork = true
 	t := &v1.Tool{Spec: v1.ToolSpec{Description: "x", Mode: v1.ModeLive, InputSchema: json.RawMessage(`{"type":"object"}`), HTTP: &spec}}
@@ -24,7 +24,7 @@ func httpToolOf(spec v1.HTTPSpec) *v1.Tool {
 	return t
 }
 
-// newTestHTTP returns an executor that reads the environment from vars and is closed with the test.
+// newTestHTTP returns an executor that reads the environment from vars. The test closes it at its end.
 func newTestHTTP(t testing.TB, vars map[string]string, options ...func(*Options)) *HTTP {
 	o := Options{Env: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }}
 	for _, f := range options {
@@ -39,13 +39,13 @@ func newTestHTTP(t testing.TB, vars map[string]string, options ...func(*Options)
 	return h
 }
 
-// seen is what a server got.
+// seen is the request that a server received.
 type seen struct {
 	Method, Path, Query, Body string
 	Header                    http.Header
 }
 
-// echo starts a server that remembers its last request and answers with body.
+// echo starts a server that records its last request and responds with body.
 func echo(t testing.TB, got *seen, body string) *httptest.Server {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
@@ -72,7 +72,7 @@ func raws(pairs ...string) map[string]json.RawMessage {
 func TestHTTPRequests(t *testing.T) {
 	tests := []struct {
 		name    string
-		spec    v1.HTTPSpec // the server's address is put before URL
+		spec    v1.HTTPSpec // the test puts the server's address before URL
 		vars    map[string]string
 		args    string
 		want    seen
@@ -187,14 +187,14 @@ func TestHTTPRequests(t *testing.T) {
 	}
 }
 
-// TestHTTPRefusesBeforeSending lists what is an error before anything is sent.
+// TestHTTPRefusesBeforeSending checks the errors that occur before a request is sent.
 func TestHTTPRefusesBeforeSending(t *testing.T) {
 	tests := []struct {
 		name string
 		spec v1.HTTPSpec
 		vars map[string]string
 		args string
-		typ  string // of the ValidationError; "" is an ExecutionError
+		typ  string // type of the ValidationError; "" means an ExecutionError
 		want string
 	}{
 		{"an argument in the host", v1.HTTPSpec{URL: "https://{{.h}}.example.com/"}, nil, `{"h":"x"}`, v1.ManifestInvalid, "arguments may appear only in the path and query of the URL, not in its scheme, user, host or port"},

@@ -32,8 +32,8 @@ const (
 	benchArgs     = `{"location": "Oslo, Norway", "temp": 21.5}`
 )
 
-// BenchmarkMockTemplate is to be read beside BenchmarkMockTemplateFloor: decoding
-// the same arguments and bare text/template, which escapes and checks nothing.
+// BenchmarkMockTemplate is for comparison with BenchmarkMockTemplateFloor, which decodes the same arguments and uses
+// bare text/template, without escapes and checks.
 func BenchmarkMockTemplate(b *testing.B) {
 	benchMock(b, v1.ToolSpec{MockTemplate: benchTemplate}, benchArgs)
 }

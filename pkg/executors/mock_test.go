@@ -135,7 +135,7 @@ func TestMock(t *testing.T) {
 			if fs := m.Check(tool); len(fs) > 0 {
 				t.Fatalf("Check found %v", fs)
 			}
-			for range 2 { // the second call finds what the first one prepared
+			for range 2 { // the second call uses the cached result of the first
 				got, err := m.Execute(t.Context(), tool, json.RawMessage(tt.args))
 				if err != nil {
 					t.Fatal(err)
@@ -151,7 +151,7 @@ func TestMock(t *testing.T) {
 	}
 }
 
-// A mock of PromptKit's answers as it does there.
+// TestMockOfPromptKit checks that a PromptKit mock has the same results as in PromptKit.
 func TestMockOfPromptKit(t *testing.T) {
 	tests := []struct {
 		name, args, want string
@@ -188,7 +188,7 @@ func TestMockErrors(t *testing.T) {
 		args  string
 		phase string
 		want  string
-		check string // what Check says; "" when only a call can show it
+		check string // the error of Check; "" if only a call can find it
 	}{
 		{
 			name:  "no result at all",
@@ -365,7 +365,7 @@ func TestMockForgetsToolsThatAreGone(t *testing.T) {
 		t.Fatalf("%d answers are kept of 3 tools", n)
 	}
 	for range 1000 {
-		runtime.GC() // cleanups run some time after the collection that finds their tool gone
+		runtime.GC() // cleanups run some time after the collection that frees their tool
 		if runtime.Gosched(); m.kept() == 1 {
 			break
 		}
@@ -378,7 +378,7 @@ func TestMockForgetsToolsThatAreGone(t *testing.T) {
 
 var globalTool = v1.Tool{Spec: v1.ToolSpec{MockTemplate: `1`}}
 
-// A tool that is a variable of a package is never freed by the collector.
+// TestMockOfAPackageVariable checks a tool in a package variable, which the collector never frees.
 func TestMockOfAPackageVariable(t *testing.T) {
 	if got, err := newMock().Execute(t.Context(), &globalTool, nil); err != nil || string(got.Content) != "1" {
 		t.Errorf("got %s, %v", got.Content, err)

@@ -35,7 +35,7 @@ func ExamplePlan() {
 	}
 	p.Set = "tools"
 
-	// Somebody else comes first.
+	// Somebody else applies first.
 	if _, err := st.Apply(ctx, objects, store.ApplyOptions{Set: "theirs"}); err != nil {
 		log.Fatal(err)
 	}

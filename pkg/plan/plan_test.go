@@ -24,7 +24,7 @@ func apply(t *testing.T, st store.Store, opts store.ApplyOptions, objects ...v1.
 	return changes
 }
 
-// planned makes a plan of the objects for the set "s", with prune.
+// planned returns a plan of the objects for the set "s", with prune.
 func planned(t *testing.T, st store.Store, objects ...v1.Object) *plan.Plan {
 	t.Helper()
 	changes := apply(t, st, store.ApplyOptions{Set: "s", Prune: true, DryRun: true}, objects...)
@@ -40,7 +40,7 @@ func planned(t *testing.T, st store.Store, objects ...v1.Object) *plan.Plan {
 	return p
 }
 
-// marks are the objects of a store, each with the mark of its manifest.
+// marks returns the objects of a store, each with the mark of its manifest.
 func marks(t *testing.T, st store.Store) []string {
 	t.Helper()
 	list, err := st.List(t.Context(), store.ListOptions{})
@@ -54,7 +54,7 @@ func marks(t *testing.T, st store.Store) []string {
 	return out
 }
 
-// filled is a store with the set "s": a, b and same, and with c of another set.
+// filled returns a store with the objects a, b and same in the set "s", and with c in another set.
 func filled(t *testing.T) store.Store {
 	t.Helper()
 	st := memory.New(memory.Options{})
@@ -65,7 +65,7 @@ func filled(t *testing.T) store.Store {
 	return st
 }
 
-// wanted is what the plan is made of: a changes, b goes, new comes.
+// wanted returns the objects of the plan: a changes, b is deleted, and new is created.
 func wanted() []v1.Object {
 	return []v1.Object{storetest.Tool("a", "2"), storetest.Tool("same", "1"), storetest.Tool("new", "1")}
 }
@@ -91,7 +91,7 @@ func TestApplyDoesWhatThePlanSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the plan does not touch may change meanwhile, also beside it in the files.
+	// Other objects may change meanwhile, also in the same files.
 	apply(t, st, store.ApplyOptions{}, storetest.Tool("c", "2"))
 	objects := append(wanted(), storetest.Tool("later", "1"))
 	if _, err := read.Apply(t.Context(), st, objects, store.ApplyOptions{By: "ann", DryRun: true}); err != nil {

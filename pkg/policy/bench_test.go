@@ -9,9 +9,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// BenchmarkAdmit admits calls under 0, 1 and 3 counting rules, of one session
-// and, in parallel, of a session for each goroutine. Its floor is the least that
-// counting exactly can cost: a count in a map under one lock.
+// BenchmarkAdmit admits calls under 0, 1 and 3 counting rules, in one session and, in parallel, in a session for each
+// goroutine. Its floor is the minimum cost of exact counting: a count in a map under one lock.
 func BenchmarkAdmit(b *testing.B) {
 	most := n(1 << 60)
 	specs := map[int]v1.ToolPolicySpec{

@@ -12,7 +12,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Each case breaks every rule from some place of the order on; the first is named.
+// TestFirstRefusalFollowsTheOrder breaks every rule from some position in the order on. The error names the first of
+// these rules.
 func TestFirstRefusalFollowsTheOrder(t *testing.T) {
 	all := v1.ToolPolicySpec{
 		ToolChoice:          v1.ToolChoiceNone,
@@ -24,7 +25,7 @@ func TestFirstRefusalFollowsTheOrder(t *testing.T) {
 	}
 	tests := []struct {
 		want   string
-		before func(*v1.ToolPolicySpec) // takes away the rule asked just before
+		before func(*v1.ToolPolicySpec) // removes the preceding rule
 	}{
 		{"tool_choice", func(*v1.ToolPolicySpec) {}},
 		{"max_tool_calls_per_turn", func(s *v1.ToolPolicySpec) { s.ToolChoice = "" }},
@@ -36,7 +37,7 @@ func TestFirstRefusalFollowsTheOrder(t *testing.T) {
 	}
 	m := newCounters()
 	req := Request{Session: "s"}
-	// One call under bare limits of the same names fills the counters.
+	// One call under limits of the same names fills the counters.
 	fill := v1.ToolPolicySpec{MaxToolCallsPerTurn: n(1), MaxTotalToolCalls: n(1), Limits: slices.Clone(all.Limits)}
 	if _, err := Compile([]*v1.ToolPolicy{named("p", fill)}).For(tool("get")).Admit(t.Context(), m, req); err != nil {
 		t.Fatal(err)
@@ -91,7 +92,7 @@ func TestPolicyNameHasItsNamespace(t *testing.T) {
 	}
 }
 
-// A limit that was lowered below what is used already.
+// TestLoweredLimit checks a limit that was lowered below the current use.
 func TestLoweredLimit(t *testing.T) {
 	m, req := newCounters(), Request{Session: "s"}
 	before := Compile([]*v1.ToolPolicy{named("p", v1.ToolPolicySpec{MaxTotalToolCalls: n(5)})}).For(tool("get"))
@@ -132,7 +133,7 @@ func TestAuditCountsAndNeverRefuses(t *testing.T) {
 	}
 }
 
-// A refusal by name or by one full counter adds to no counter, of no policy.
+// TestRefusedCallUsesNothing checks that a refusal by name or by one full counter increases no counter of any policy.
 func TestRefusedCallUsesNothing(t *testing.T) {
 	policies := []*v1.ToolPolicy{
 		named("a", v1.ToolPolicySpec{MaxTotalToolCalls: n(10), Limits: []v1.Limit{{MaxCalls: n(1), Per: v1.PerTurn}}}),
@@ -143,7 +144,7 @@ func TestRefusedCallUsesNothing(t *testing.T) {
 	if _, err := set.For(tool("get")).Admit(t.Context(), m, req); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"get", "pay"} { // full, and not in the allowlist
+	for _, name := range []string{"get", "pay"} { // full, and not on the allowlist
 		adm, err := set.For(tool(name)).Admit(t.Context(), m, req)
 		if err == nil {
 			t.Errorf("%s was admitted", name)
@@ -183,7 +184,7 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatalf("after Release: %v", err)
 	}
-	if err := adm.Release(t.Context()); err != nil { // the first one again: nothing
+	if err := adm.Release(t.Context()); err != nil { // a second Release of the first call does nothing
 		t.Fatal(err)
 	}
 	if _, err := chain.Admit(t.Context(), m, req); err == nil {
@@ -195,7 +196,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// heeding is counters that, like a database, do nothing once ctx has ended.
+// heeding has counters that, like a database, do nothing after ctx has ended.
 type heeding struct{ Counters }
 
 func (h heeding) Release(ctx context.Context, counters []v1.Counter) error {
@@ -205,7 +206,7 @@ func (h heeding) Release(ctx context.Context, counters []v1.Counter) error {
 	return h.Counters.Release(ctx, counters)
 }
 
-// liar answers what it is told to.
+// liar has counters that return fixed results.
 type liar struct {
 	Counters
 	used []v1.Count
@@ -278,8 +279,8 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// Many callers of one session and of many: exactly the limit is admitted, and
-// the counters of refused calls stand where the admitted ones left them.
+// TestConcurrentCallsStayWithinTheLimits makes concurrent calls in one session and in many. Exactly the limit is
+// admitted, and refused calls do not change the counters.
 func TestConcurrentCallsStayWithinTheLimits(t *testing.T) {
 	const callers, calls, perSession, perDay = 16, 50, 100, 250
 	policies := []*v1.ToolPolicy{
@@ -297,7 +298,7 @@ func TestConcurrentCallsStayWithinTheLimits(t *testing.T) {
 				adm, err := chain.Admit(t.Context(), m, Request{Session: sessions[s]})
 				var refused *v1.PolicyError
 				switch {
-				case err == nil && j%5 == 4: // its executor never ran
+				case err == nil && j%5 == 4: // the executor never ran
 					if err := adm.Release(t.Context()); err != nil {
 						t.Error(err)
 					}
@@ -312,7 +313,7 @@ func TestConcurrentCallsStayWithinTheLimits(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for s := range sessions { // what was given back can be used, until the limits are full
+	for s := range sessions { // released counts can be used again, until the limits are full
 		for {
 			if _, err := chain.Admit(t.Context(), m, Request{Session: sessions[s]}); err != nil {
 				break

@@ -13,8 +13,8 @@ import (
 	"toolctl.dev/toolctl/pkg/policy"
 )
 
-// TestCompareReplays plays the calls of random cases against both policies with real
-// counters: what a case says must come true.
+// TestCompareReplays replays random cases against both policies with real counters, and checks the decisions of each
+// case.
 func TestCompareReplays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	pick := func(all ...string) string { return all[rng.IntN(len(all))] }
@@ -95,7 +95,7 @@ func replay(t *testing.T, p *v1.ToolPolicy, c *policy.Case) string {
 		case err != nil:
 			t.Fatal(err)
 		case a.Approval != nil:
-			return v1.DecisionPending // and approved: it counts
+			return v1.DecisionPending // an approved call counts
 		case a.Decision.Decision == "":
 			return v1.DecisionAllow
 		}
@@ -106,7 +106,7 @@ func replay(t *testing.T, p *v1.ToolPolicy, c *policy.Case) string {
 	for i := range c.Earlier {
 		r, tool, other := probe, c.Tool, fmt.Sprintf("other-%d", i)
 		now = at
-		switch back := time.Duration(c.Earlier - i); c.Where { // clocks go on
+		switch back := time.Duration(c.Earlier - i); c.Where { // earlier calls have earlier times
 		case "in the same turn":
 		case "in other turns of the session":
 			r.Turn = other

@@ -26,7 +26,7 @@ func TestCompare(t *testing.T) {
 		{Namespace: "default", Name: "pay-rent", Labels: map[string]string{"team": "pay"}},
 		{Namespace: "other", Name: "pay-other"},
 	})
-	// A case as tool, principal, earlier calls and where, decisions and rule.
+	// A case is written as tool, principal, earlier calls and their relation, decisions and rule.
 	tests := map[string]struct{ before, after, tighter, looser string }{
 		"nothing":               {`{"blocklist":["a*"]}`, `{"blocklist":["a*","ab"]}`, "", ""},
 		"blocked":               {`{}`, `{"blocklist":["pay-*"]}`, "pay-invoice allow deny blocklist", ""},

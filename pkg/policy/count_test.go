@@ -40,8 +40,8 @@ func TestCounterKeys(t *testing.T) {
 	}
 }
 
-// Different policies, rules, sessions and turns never share a count, and no
-// foreign text makes a key long or unprintable.
+// FuzzCounterKey checks that different policies, rules, sessions and turns never share a count, and that no text makes
+// a key long or unprintable.
 func FuzzCounterKey(f *testing.F) {
 	f.Add("a", "b", "a|b", "")
 	f.Add("a", "", "a|", "")
@@ -56,7 +56,7 @@ func FuzzCounterKey(f *testing.F) {
 		named("q", v1.ToolPolicySpec{MaxTotalToolCalls: n(1)}),
 	}).For(tool("get"))
 	f.Fuzz(func(t *testing.T, session1, turn1, session2, turn2 string) {
-		seen := map[string]string{} // key to what it counts
+		seen := map[string]string{} // the counted calls by key
 		for _, req := range []Request{{Session: session1, Turn: turn1}, {Session: session2, Turn: turn2}} {
 			i := 0
 			for _, r := range chain.steps {

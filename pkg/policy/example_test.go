@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/pkg/policy"
 )
 
-// A chain of rules admits calls until a limit is reached.
+// The chain of rules admits calls until a limit is reached.
 func Example() {
 	one := int64(1)
 	set := policy.Compile([]*v1.ToolPolicy{{

@@ -9,7 +9,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// The JSON is what `toolctl policy explain -o json` prints.
+// TestExplainJSON checks the JSON that `toolctl policy explain -o json` prints.
 func TestExplainJSON(t *testing.T) {
 	elsewhere := named("far", v1.ToolPolicySpec{ToolChoice: v1.ToolChoiceNone})
 	elsewhere.Metadata.Namespace = "prod"
@@ -109,7 +109,7 @@ func TestExplainJSON(t *testing.T) {
 	if _, err := chain.Admit(t.Context(), m, req); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // explaining changes nothing
+	for range 2 { // Explain changes nothing
 		e, err := chain.Explain(t.Context(), m, req)
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +127,7 @@ func TestExplainJSON(t *testing.T) {
 func TestExplainVerdicts(t *testing.T) {
 	type brief struct {
 		Rule, Verdict string
-		Before, After int64 // -1: no figures
+		Before, After int64 // -1 means no numbers
 	}
 	tests := []struct {
 		name     string

@@ -47,8 +47,8 @@ func goPolicy(name, mode, value string) *v1.ToolPolicy {
 func TestGoRule(t *testing.T) {
 	for _, tt := range []struct {
 		name, mode, value, tool string
-		args                    []string // of the calls, one after the other
-		want                    []string // the rule that refuses, with its message; or the decision
+		args                    []string // arguments of the calls, in order
+		want                    []string // the rule that refuses, with its message, or the decision
 	}{
 		{"refuses and uses up nothing", "", "5", "pay", []string{"1", "2", "3", "7", "8", "9"},
 			[]string{"least: pay wants more", "least: pay wants more", "least: pay wants more", "allow", "allow", "max_total_tool_calls: 2 of 2 calls used this session"}},
@@ -109,7 +109,7 @@ func TestListsOfRules(t *testing.T) {
 	}
 }
 
-// A rule written in Go holds in the policy of a prompt, too.
+// TestGoRuleOfAnOverlay checks that a rule written in Go also applies in the policy of a prompt.
 func TestGoRuleOfAnOverlay(t *testing.T) {
 	set := Compile(nil, atLeast)
 	o := NewOverlay(&v1.Header{Metadata: v1.Metadata{Name: "pack"}}, goPolicy("p", "", "5").Spec)

@@ -13,8 +13,8 @@ func careful(limits ...v1.Limit) *v1.ToolPolicy {
 	return &v1.ToolPolicy{Header: v1.Header{Metadata: v1.Metadata{Name: "careful"}}, Spec: v1.ToolPolicySpec{Limits: limits}}
 }
 
-// An edit keeps the count of a limit, or Abandoned says that it does not. After two
-// calls under the first policy, a third is made under the second.
+// TestALimitIsKnownByItsNameOrContent checks that an edit keeps the count of a limit, or that Abandoned reports it. It
+// makes two calls under the first policy, and a third under the second.
 func TestALimitIsKnownByItsNameOrContent(t *testing.T) {
 	pay := v1.Limit{Tools: []string{"pay"}, MaxCalls: limit(2), Per: v1.PerSession}
 	with := func(l v1.Limit, change func(*v1.Limit)) v1.Limit { change(&l); return l }
@@ -25,8 +25,8 @@ func TestALimitIsKnownByItsNameOrContent(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
 		before, after []v1.Limit
-		passes        bool   // the third call
-		abandoned     string // part of what is said
+		passes        bool   // the third call passes
+		abandoned     string // part of the sentence
 	}{
 		{name: "the same", before: []v1.Limit{pay}, after: []v1.Limit{pay}},
 		{name: "one inserted above", before: []v1.Limit{pay}, after: []v1.Limit{get, pay}},
@@ -73,15 +73,15 @@ func TestALimitIsKnownByItsNameOrContent(t *testing.T) {
 	}
 }
 
-// Whose calls are counted together.
+// TestLimitBy checks whose calls are counted together.
 func TestLimitBy(t *testing.T) {
 	type call struct{ tool, principal, session, turn string }
 	for _, tc := range []struct {
 		name   string
 		per    string
 		by     []string
-		calls  []call // each but the last passes; the limit is 1
-		passes bool   // the last call
+		calls  []call // all but the last call pass; the limit is 1
+		passes bool   // the last call passes
 	}{
 		{name: "ann's calls are not bob's", per: v1.PerHour, by: []string{v1.ByPrincipal}, calls: []call{{"a", "ann", "s", ""}, {"a", "bob", "s", ""}}, passes: true},
 		{name: "a new session is the same person", per: v1.PerHour, by: []string{v1.ByPrincipal}, calls: []call{{"a", "ann", "s", ""}, {"a", "ann", "t", ""}}},
@@ -102,7 +102,7 @@ func TestLimitBy(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := careful(v1.Limit{MaxCalls: limit(1), Per: tc.per, By: tc.by})
-			if fs := p.Spec.Limits[0]; fs.By != nil && len(p.Validate()) > 2 { // apiVersion and kind are not set
+			if fs := p.Spec.Limits[0]; fs.By != nil && len(p.Validate()) > 2 { // apiVersion and kind are always missing
 				t.Fatal(p.Validate())
 			}
 			set, counters := policy.Compile([]*v1.ToolPolicy{p}), policy.NewMemoryCounters(nil)
@@ -124,8 +124,8 @@ func TestLimitBy(t *testing.T) {
 	}
 }
 
-// A rule that refuses fits every name by which a tool can be asked for; one that allows
-// only those that say which tool it is.
+// TestNames checks that a refusing rule matches every name of a tool, and that an allowing rule matches only names
+// that identify the tool.
 func TestNames(t *testing.T) {
 	push := policy.Subject{Namespace: "default", Name: "mine", Server: "git", Remote: "push", Bare: true}
 	shared := push

@@ -66,7 +66,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// Calendar spans are those of UTC, whatever the zone of the clock.
+// TestWindowsAreUTC checks that calendar spans are in UTC, regardless of the clock's time zone.
 func TestWindowsAreUTC(t *testing.T) {
 	chain := Compile([]*v1.ToolPolicy{named("p", limitsOf(v1.Limit{MaxCalls: n(1), Per: v1.PerDay}))}).For(tool("get"))
 	m := newCounters()

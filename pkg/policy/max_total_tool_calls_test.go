@@ -20,7 +20,7 @@ func TestMaxTotalToolCalls(t *testing.T) {
 			{tool: "get", session: "s", turn: "2", want: one},
 			{tool: "get", session: "other"},
 			{tool: "get", session: "other", after: 29 * 24 * 3600e9, want: one},
-			{tool: "get", session: "other", after: 30 * 24 * 3600e9}, // forgotten
+			{tool: "get", session: "other", after: 30 * 24 * 3600e9}, // the count was dropped
 		}},
 		{name: "a call without a session is alone", spec: v1.ToolPolicySpec{MaxTotalToolCalls: n(1)}, steps: []step{
 			{tool: "get"},

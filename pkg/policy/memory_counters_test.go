@@ -13,7 +13,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// It does what its interface says, compared with a plain map.
+// TestAgreesWithAMap compares the counters with a plain map.
 func TestAgreesWithAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, model, ctx := NewMemoryCounters(nil), map[string]int64{}, context.Background()
@@ -56,8 +56,8 @@ func TestAgreesWithAMap(t *testing.T) {
 	})
 }
 
-// Callers that take overlapping sets of counters in any order neither wait for
-// each other for ever nor see half of a reservation.
+// TestReservesAllOrNothing checks that callers with overlapping sets of counters in any order neither deadlock nor see
+// half of a reservation.
 func TestReservesAllOrNothing(t *testing.T) {
 	const callers, rounds = 8, 300
 	m := NewMemoryCounters(nil)
@@ -129,7 +129,7 @@ func TestIsBounded(t *testing.T) {
 		if used, _ := reserve(idle); used != 0 {
 			t.Error("the count of a session that nobody asked for was kept")
 		}
-		time.Sleep(25 * time.Hour) // of the bubble's clock
+		time.Sleep(25 * time.Hour) // time of the synctest bubble
 		fill("second")
 		if used, full := reserve(day); used != 0 || full != -1 {
 			t.Error("the count of a span that is over was kept")

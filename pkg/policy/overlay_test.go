@@ -22,7 +22,7 @@ func TestOverlay(t *testing.T) {
 		name      string
 		spec      v1.ToolPolicySpec
 		calls     [][2]string // namespace and name
-		refused   string      // by what the last call is refused; empty when it passes
+		refused   string      // rule that refuses the last call; empty if the call passes
 		requires  bool
 		unblocked bool
 	}{

@@ -9,10 +9,10 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// noon is the time of every test that does not move it.
+// noon is the time of every test that does not set its own.
 var noon = time.Date(2026, 3, 1, 12, 0, 30, 0, time.UTC)
 
-// named makes a policy of namespace default whose rules stand at known lines of policy.yaml.
+// named returns a policy in the namespace default, with the rules at known lines of policy.yaml.
 func named(name string, spec v1.ToolPolicySpec) *v1.ToolPolicy {
 	p := &v1.ToolPolicy{Spec: spec}
 	p.APIVersion, p.Kind = v1.APIVersion, v1.KindToolPolicy
@@ -29,7 +29,7 @@ func tool(name string) Subject { return Subject{Namespace: "default", Name: name
 
 func n(i int64) *int64 { return &i }
 
-// clocked is counters whose clock stands still.
+// clocked has counters whose clock stands still.
 type clocked struct {
 	Counters
 	now time.Time
@@ -41,14 +41,14 @@ func newCounters() *clocked {
 	return c
 }
 
-// step is one call of a rule's test: which, and the refusal that is expected ("" for none).
+// step is a call in the test of a rule, and the expected refusal ("" if the call passes).
 type step struct {
 	tool, session, turn string
-	after               time.Duration // how far after noon
+	after               time.Duration // time after noon
 	want                string
 }
 
-// play makes the calls one after the other against the policies.
+// play makes the calls in order under the policies.
 func play(t *testing.T, policies []*v1.ToolPolicy, steps []step) {
 	t.Helper()
 	set, counters := Compile(policies), newCounters()
@@ -93,7 +93,7 @@ func TestMatch(t *testing.T) {
 	none := func(m *v1.Match) v1.ToolPolicySpec { return v1.ToolPolicySpec{ToolChoice: v1.ToolChoiceNone, Match: m} }
 	tests := []struct {
 		name      string
-		namespace string // of the policy
+		namespace string // namespace of the policy
 		match     *v1.Match
 		tool      Subject
 		mismatch  string
@@ -182,7 +182,7 @@ func TestNothingToAsk(t *testing.T) {
 	}
 }
 
-// failing is counters that always fail.
+// failing has counters that always fail.
 type failing struct{}
 
 var errCounters = errors.New("disk is full")

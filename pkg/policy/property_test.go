@@ -65,8 +65,8 @@ func drawPolicies(t *rapid.T) []*v1.ToolPolicy {
 	return policies
 }
 
-// model says by the words of the design, naively and without keys, what a policy
-// set decides: it looks through the list of all calls that hold a place.
+// model computes the decision of a policy set naively and without keys, according to the design: it searches the list
+// of all counted calls.
 type model struct {
 	policies []*v1.ToolPolicy
 	calls    []modelCall
@@ -123,8 +123,7 @@ func (m *model) used(p *v1.ToolPolicy, tools []string, per string, by []string, 
 	return n
 }
 
-// decide returns the decision, the policy whose approval the call waits for, and, for
-// a denied count, what is used of it.
+// decide returns the decision, the policy whose approval the call waits for, and, for a denied count, the used part.
 func (m *model) decide(tool string, req Request) (d v1.PolicyDecision, approval string, limit, used int64) {
 	governed, note := false, v1.PolicyDecision{Decision: v1.DecisionAllow}
 	for kind := range 7 {
@@ -191,8 +190,8 @@ func (m *model) decide(tool string, req Request) (d v1.PolicyDecision, approval 
 	return note, approval, 0, 0
 }
 
-// Any calls and releases, under any policies: Admit decides as the model does,
-// and Explain says what Admit then does.
+// TestAdmitAgreesWithTheModel makes random calls and releases under random policies. Admit must decide as the model
+// does, and Explain must predict the decision of Admit.
 func TestAdmitAgreesWithTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{policies: drawPolicies(t)}
@@ -250,7 +249,7 @@ func TestAdmitAgreesWithTheModel(t *testing.T) {
 				}
 			}
 			if want.Decision == "" {
-				want.Decision = v1.DecisionAllow // to a person who asks, nothing stands against it
+				want.Decision = v1.DecisionAllow // Explain reports no policy as allow
 			}
 			if got := (v1.PolicyDecision{Decision: explained.Decision, Rule: explained.Rule, Policy: explained.Policy}); got != want {
 				t.Fatalf("Explain of %+v says %+v, Admit did %+v", call, got, want)
@@ -274,7 +273,7 @@ func TestAdmitAgreesWithTheModel(t *testing.T) {
 			}
 			for i, v := range explained.Verdicts {
 				if approval != "" {
-					break // Explain counts nothing for a call that waits
+					break // Explain does not count a pending call
 				}
 				if v.UsedAfter != nil && (call.req.Session != "") && *after.Verdicts[i].UsedBefore != *v.UsedAfter {
 					t.Fatalf("rule %s: %d used after the call, Explain said %d", v.Rule, *after.Verdicts[i].UsedBefore, *v.UsedAfter)

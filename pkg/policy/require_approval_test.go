@@ -129,7 +129,7 @@ func TestAudience(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		policies []*v1.ToolPolicy
-		want     string // of String; "" for no audience
+		want     string // result of String; "" for no audience
 	}{
 		{name: "no policy"},
 		{name: "a rule for all", policies: []*v1.ToolPolicy{named("p", none)}},
@@ -162,7 +162,7 @@ func TestBudgets(t *testing.T) {
 		want := []v1.Budget{
 			{Rule: "max_tool_calls_per_turn", Policy: "p", Limit: 3}, {Rule: "max_total_tool_calls", Policy: "p", Limit: 5}, {Rule: "limits[0]", Policy: "p", Limit: 2, ResetsAt: reset},
 		}
-		if len(used) == 1 { // the counts of a session without a name are not kept
+		if len(used) == 1 { // counts of a session without a name are not kept
 			want = want[2:]
 		}
 		if len(got) != len(want) {

@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/prompt"
 )
 
-// check renders a prompt and holds it to what Render promises, whatever it was made of.
+// check renders a prompt and checks the guarantees of Render.
 func check(t interface {
 	Fatalf(format string, args ...any)
 }, spec v1.PromptSpec, vars json.RawMessage, p *prompt.Prompt) {
@@ -38,8 +38,8 @@ func check(t interface {
 	}
 }
 
-// FuzzRender: no template, schema or variable makes compiling or rendering panic, and
-// what is rendered is bounded.
+// FuzzRender checks that no template, schema or variable makes compiling or rendering panic, and that the output is
+// bounded.
 func FuzzRender(f *testing.F) {
 	f.Add("{{.a}}", "", "", `{"a":1}`, false)
 	f.Add("{{a}} {{b.c}}", "{{a}}", "", `{"a":"{{b}}","b":{"c":null}}`, true)
@@ -72,8 +72,8 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// TestRenderProperties: whatever is put together of pieces of templates and any JSON,
-// rendering ends in bounded messages or in violations.
+// TestRenderProperties renders random combinations of template parts with random JSON. The result must be bounded
+// messages or violations.
 func TestRenderProperties(t *testing.T) {
 	pieces := []string{"{{.a}}", "{{.b.c}}", "{{range .l}}{{.}},{{end}}", "{{if .a}}", "{{else}}", "{{end}}", "{{with .b}}{{.c}}{{end}}", "text ", "{{json .}}", "{{default 1 .a}}",
 		`{{join ", " .l}}`, "{{upper .a}}", "{{trim .a}}", "{{index .l 0}}", "{{len .l}}", "{{printf \"%s\" .a}}", "{{$x := .a}}{{$x}}", "\n", "{{a}}", "{{/* c */}}", "{{slice .a 1}}"}
@@ -95,7 +95,7 @@ func TestRenderProperties(t *testing.T) {
 	})
 }
 
-// value draws a JSON value whose objects have the keys of the templates.
+// value generates a JSON value whose objects have the keys of the templates.
 func value(depth int) *rapid.Generator[any] {
 	return rapid.Custom(func(t *rapid.T) any {
 		kinds := 7
@@ -120,7 +120,7 @@ func value(depth int) *rapid.Generator[any] {
 	})
 }
 
-// A template whose output grows without end is stopped.
+// TestRenderIsBounded checks that a template with endless output is stopped.
 func TestRenderIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	for name, src := range map[string]string{

@@ -24,7 +24,7 @@ func apply(t *testing.T, st store.Store, set string, objects ...v1.Object) {
 	}
 }
 
-// marks are the objects of a set, each with the mark of its manifest.
+// marks returns the objects of a set, each with the mark of its manifest.
 func marks(t *testing.T, st store.Store, set string) []string {
 	t.Helper()
 	list, err := st.List(t.Context(), store.ListOptions{Set: set})
@@ -56,7 +56,7 @@ func TestUndo(t *testing.T) {
 	kept.Metadata.Annotations = map[string]string{"toolctl.dev/prune": "disabled"}
 	apply(t, st, "s", a, b)
 	apply(t, st, "s", storetest.Tool("a", "2"), storetest.Tool("c", "2"), kept)
-	apply(t, st, "s", storetest.Tool("a", "2"), storetest.Tool("c", "2"), kept) // nothing new: not what an undo goes back to
+	apply(t, st, "s", storetest.Tool("a", "2"), storetest.Tool("c", "2"), kept) // the same manifests, so an undo skips this revision
 
 	if err := undo(t, st, 0, rollout.Options{By: "ann"}); err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestUndoIsRefused(t *testing.T) {
 	}
 }
 
-// TestUndoMeanwhile: what changes between the plan of an undo and the undo is a conflict.
+// TestUndoMeanwhile checks that a change between the plan of an undo and the undo is a conflict.
 func TestUndoMeanwhile(t *testing.T) {
 	st := memory.New(memory.Options{})
 	defer st.Close()

@@ -42,11 +42,11 @@ spec: {description: d, input_schema: {type: object}, mock_result: {}}
 ---
 `
 
-// Every assertion that is judged holds where it should and fails where it should, in a
-// manifest of PromptKit's as in one of ours, whose turn has the same calls.
+// TestAssertions checks that every judged assertion passes and fails where it should, both in a PromptKit manifest and
+// in a Scenario manifest with the same calls.
 func TestAssertions(t *testing.T) {
 	cases := []struct {
-		name, holds, fails string // the type, and params
+		name, holds, fails string // the type, and the parameters
 	}{
 		{"tools_called", "tools: [find, buy]", "tools: [find, chart], min_calls: 2"},
 		{"tool_called", "tool_name: find", "tool_name: nothing"},
@@ -95,7 +95,7 @@ func TestAssertions(t *testing.T) {
 		{"json_path", "allow_wrapped: true, expression: 'items[].name', contains: [Blue mug], min_results: 2", "allow_wrapped: true, expression: items, max_results: 1"},
 		{"json_path", "allow_wrapped: true, expression: $.total, min: 25, max: 25", "allow_wrapped: true, expression: $.total, expected: '25'"},
 		{"cost_budget", "max_total_tokens: 1000, max_cost_usd: 1", "max_output_tokens: 1"},
-		{"llm_judge", "criteria: total, min_score: 0.8", "rubric: chart"}, // by the judge of judge_test.go
+		{"llm_judge", "criteria: total, min_score: 0.8", "rubric: chart"}, // for the judge in judge_test.go
 		{"llm_judge", "criteria: Two mugs, conversation_aware: true", "criteria: Two mugs"},
 		{"llm_judge_conversation", "criteria: Let me look", "criteria: total, min_score: 0.9"},
 		{"llm_judge_session", "criteria: policy_refused", "criteria: yellow"},
@@ -140,7 +140,7 @@ func TestAssertions(t *testing.T) {
 		}
 	}
 	for _, k := range v1.AssertionTypes() {
-		if k.Unjudged == "" && !tried[k.Name] && k.Name != "tool_call_args" { // which PromptKit does not have
+		if k.Unjudged == "" && !tried[k.Name] && k.Name != "tool_call_args" { // PromptKit does not have this type
 			t.Errorf("no case of %s", k.Name)
 		}
 	}

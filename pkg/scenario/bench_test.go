@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// many are n scenarios of 5 mocked calls each, some with faults by chance.
+// many returns n scenarios of 5 mocked calls each, some with random faults.
 func many(n int) string {
 	var b strings.Builder
 	b.WriteString(weatherTool)
@@ -39,7 +39,7 @@ spec:
 	return b.String()
 }
 
-// BenchmarkRun plays 1,000 scenarios of 5 calls: under 2 s on 2 processors is the goal.
+// BenchmarkRun runs 1,000 scenarios of 5 calls. The goal is less than 2 s on 2 processors.
 func BenchmarkRun(b *testing.B) {
 	objects, scenarios := decode(b, many(1000))
 	b.ReportAllocs()
@@ -52,7 +52,7 @@ func TestSpeed(t *testing.T) {
 	objects, scenarios := decode(t, many(1000))
 	began := time.Now()
 	report := runAll(t, objects, scenarios, options())
-	// Ten times the goal, for machines that do other things too.
+	// The limit is ten times the goal, for busy machines.
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("1,000 scenarios took %s", took)
 	}
@@ -61,7 +61,7 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
-// TestParallelism plays the same scenarios at several parallelisms: same bytes.
+// TestParallelism runs the same scenarios at several parallelisms and expects identical reports.
 func TestParallelism(t *testing.T) {
 	objects, scenarios := decode(t, many(200))
 	for _, failFast := range []bool{false, true} {

@@ -101,7 +101,7 @@ calls:
 	}
 }
 
-// flaky fails in a way of its own for each amount.
+// flaky fails in a different way for each amount.
 type flaky struct{}
 
 func (flaky) Name() string { return v1.ModeMock }
@@ -127,10 +127,10 @@ func (flaky) Execute(_ context.Context, tool *v1.Tool, args json.RawMessage) (v1
 	return v1.Result{Content: json.RawMessage(`{"paid":true,"token":"t0ken"}`), Parts: []v1.Part{{Type: v1.PartText, Text: `{"password":"p"}`}}, Attempts: 1}, nil
 }
 
-// What is recorded plays the same results and errors, whatever they were.
+// TestRecordAndReplay checks that a recording replays the same results and errors.
 func TestRecordAndReplay(t *testing.T) {
 	objects, _ := load(t, "\n  turns: [{calls: [{tool: pay}]}]")
-	objects = objects[1:2] // pay, without policies
+	objects = objects[1:2] // the tool pay, without policies
 	rec := scenario.NewRecorder(nil)
 	reg, err := registry.New(objects, registry.Options{Executors: rec.Wrap([]registry.Executor{flaky{}})})
 	if err != nil {

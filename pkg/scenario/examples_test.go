@@ -7,7 +7,7 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// TestHoldResults: results are held to their schema where calls only warn, and the manifest stays as it is.
+// TestHoldResults checks that results are validated even if calls only warn, and that the manifest does not change.
 func TestHoldResults(t *testing.T) {
 	warns, enforces := v1.NewObject(v1.KindTool).(*v1.Tool), v1.NewObject(v1.KindTool).(*v1.Tool)
 	warns.Spec.Validation = &v1.Validation{Result: v1.Warn}

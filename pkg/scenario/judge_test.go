@@ -12,7 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// mentions is a judge that looks for the last line of its criteria in what it is shown.
+// mentions is a judge that searches its material for the last line of its criteria.
 type mentions struct{}
 
 func (mentions) Generate(_ context.Context, req agent.Request, _ func(agent.Delta)) (agent.Reply, error) {
@@ -30,7 +30,7 @@ func (m *silent) Generate(ctx context.Context, _ agent.Request, _ func(agent.Del
 	return agent.Reply{}, ctx.Err()
 }
 
-// A judge is neither waited for without end nor sent more than it should read.
+// TestJudgeIsBounded checks the limits on the time of a judge and on the size of its material.
 func TestJudgeIsBounded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text, want string

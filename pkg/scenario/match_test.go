@@ -22,7 +22,7 @@ func parse(t testing.TB, text string) any {
 func TestCompare(t *testing.T) {
 	tests := map[string]struct {
 		want, got string
-		path      string // of the first difference; "" for none
+		path      string // path of the first difference; "" for no difference
 		expected  string
 	}{
 		"scalars":                       {want: `1`, got: `1.0`},
@@ -76,7 +76,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// anyJSON draws a value without operators and addresses.
+// anyJSON generates a value without operators and JSONPaths.
 func anyJSON(depth int) *rapid.Generator[any] {
 	leaves := []*rapid.Generator[any]{
 		rapid.Just[any](nil), rapid.Map(rapid.Bool(), func(b bool) any { return b }),
@@ -92,8 +92,8 @@ func anyJSON(depth int) *rapid.Generator[any] {
 	)...)
 }
 
-// A value fits itself, and whatever is added to its objects; and what is reported as
-// different is a value that --update would make right.
+// TestCompareProperties checks that a value matches itself, also with additional members in its objects, and that
+// --update resolves each reported difference.
 func TestCompareProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := anyJSON(3).Draw(t, "a"), anyJSON(3).Draw(t, "b")

@@ -123,7 +123,8 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// Of several texts content counts, then text, then response; an answer has calls or parts.
+// TestReadResponsesChooses checks that content takes precedence over text, and text over response, and that a reply
+// has either calls or parts.
 func TestReadResponsesChooses(t *testing.T) {
 	raw, violations := manifest.ToJSON("m.yaml", []byte(`
 scenarios:
@@ -235,8 +236,8 @@ spec:
 	}
 }
 
-// Answers are found by the scenario's id, and are numbered through the conversation
-// when there are more of them than turns.
+// TestResponsesOfConversation checks that replies are found by the scenario's id, and are numbered through the
+// conversation if there are more replies than turns.
 func TestResponsesOfConversation(t *testing.T) {
 	raw, violations := manifest.ToJSON("m.yaml", []byte(`
 scenarios:
@@ -264,7 +265,7 @@ scenarios:
 	}
 	tests := map[string]struct {
 		head string
-		want []string // the calls and the text of each turn that is played
+		want []string // the calls and the text of each turn that was played
 	}{
 		"by id, with more answers than turns": {"metadata: {name: visit-scenario}\nspec:\n  id: visit\n", []string{"2 One moment.\nBoth are paid.", "0 You are welcome.", "0 ", "0 See you."}},
 		"by name, with an id of no answers":   {"metadata: {name: by-turn}\nspec:\n  id: other\n", []string{"1 ", "0 Paid.", "0 ", "0 "}},
@@ -292,7 +293,7 @@ scenarios:
 	}
 }
 
-// A name that several namespaces have is that of the scenario's own.
+// TestNamespaces checks that a name in several namespaces means the object in the scenario's own namespace.
 func TestNamespaces(t *testing.T) {
 	const tool = "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: t, namespace: %s}\nspec: {description: t, input_schema: {type: object}, mock_result: %s}\n---\n"
 	const s = "apiVersion: toolctl.dev/v1\nkind: Scenario\nmetadata: {name: s, namespace: %s}\nspec: {tools: %s, mocks: {%s: {responses: [{times: 1, result: mocked}, {times: 1}]}}, turns: [{calls: [{tool: t, expect: {result: mocked}}, {tool: t, expect: {result: %[1]s}}]}]}\n---\n"
@@ -348,8 +349,8 @@ spec:
 	}
 }
 
-// FuzzRun plays whatever can be read: nothing may panic, hang or reach a network, and
-// what does not pass says why.
+// FuzzRun runs every readable input: nothing may panic, hang or use a network, and a failed scenario must give a
+// reason.
 func FuzzRun(f *testing.F) {
 	f.Add([]byte(weatherTool + "apiVersion: toolctl.dev/v1\nkind: Scenario\nmetadata: {name: s}\nspec:\n  mocks: {pay: {responses: [{when: 'args.amount > 1', fault: {kind: schema_violation}}, {template: '{{.a}}'}]}}\n  turns: [{calls: [{tool: pay, args: {amount: 1}, expect: {result: {'$..a': {gt: 1}}}}]}]\n  assertions: [{type: tools_called, params: {tools: [pay]}}]\n"))
 	f.Add([]byte("apiVersion: promptkit.altairalabs.ai/v1\nkind: Scenario\nmetadata: {name: s}\nspec: {turns: [{role: user, content: x, assertions: [{type: tool_args, params: {}}]}]}\n"))

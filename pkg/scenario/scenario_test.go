@@ -62,7 +62,7 @@ spec:
 ---
 `
 
-// load reads tools and one scenario whose spec is given.
+// load returns tools and one scenario with the given spec.
 func load(t testing.TB, spec string) ([]v1.Object, []*v1.Scenario) {
 	t.Helper()
 	return decode(t, weatherTool+"apiVersion: toolctl.dev/v1\nkind: Scenario\nmetadata: {name: s}\nspec:\n"+spec)
@@ -104,7 +104,7 @@ func runAll(t testing.TB, objects []v1.Object, scenarios []*v1.Scenario, o scena
 	return r.Run(t.Context(), scenarios)
 }
 
-// text is a failure in one line.
+// text formats a failure on one line.
 func text(f scenario.Failure) string {
 	s := fmt.Sprintf("%d.%d %s", f.Turn, f.Call, f.What)
 	if f.Path != "" {

@@ -139,7 +139,7 @@ func TestNew(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		env  map[string]string
-		want string // the error, or the model
+		want string // the error, or the reply
 	}{
 		{"nothing", nil, "anthropic: ANTHROPIC_API_KEY is not set: set it to a key of https://platform.claude.com"},
 		{"key", map[string]string{keyVar: wiretest.Key}, "anthropic at https://api.anthropic.com"},

@@ -11,7 +11,7 @@ import (
 )
 
 func Example() {
-	// This stands in for the API; without ANTHROPIC_BASE_URL the real one is asked.
+	// This server stands in for the API. Without ANTHROPIC_BASE_URL, requests go to the real API.
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"id":"m1","type":"message","role":"assistant","model":"claude-haiku-4-5","content":[{"type":"text","text":"4 degrees"}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":3}}`)

@@ -11,7 +11,7 @@ import (
 )
 
 func Example() {
-	// This stands in for the API; without GOOGLE_GEMINI_BASE_URL the real one is asked.
+	// This server stands in for the API. Without GOOGLE_GEMINI_BASE_URL, requests go to the real API.
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"modelVersion":"gemini-2.5-flash","candidates":[{"index":0,"finishReason":"STOP","content":{"role":"model","parts":[{"text":"4 degrees"}]}}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":3,"totalTokenCount":12}}`)

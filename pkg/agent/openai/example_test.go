@@ -11,7 +11,7 @@ import (
 )
 
 func Example() {
-	// This stands in for the API; without OPENAI_BASE_URL the real one is asked.
+	// This server stands in for the API. Without OPENAI_BASE_URL, requests go to the real API.
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"id":"c1","object":"chat.completion","model":"gpt-5-mini","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"4 degrees"}}],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}`)

@@ -149,7 +149,7 @@ func TestTimeout(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	// A port that nobody listens on, an address without a password in any text.
+	// Nobody listens on this port, and no text may contain the password of the address.
 	m, err := New(Options{Env: env(map[string]string{urlVar: "http://user:hunter2hunter2@127.0.0.1:1/v1"}), Transport: wiretest.Transport(t)})
 	if err != nil {
 		t.Fatal(err)

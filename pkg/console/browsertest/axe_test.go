@@ -31,7 +31,7 @@ func newAxe(t *testing.T) axe {
 	return axe{open(t), string(source)}
 }
 
-// check looks at the page that is shown, light and dark, on a phone and a desktop.
+// check checks the current page, light and dark, on a phone and a desktop.
 func (a axe) check(name string) {
 	a.t.Helper()
 	for _, width := range []int64{390, 1280} {

@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// A call is seen to run and made once, however often Call is pressed; its result is in view and announced, and the
-// keyboard stays where it was.
+// TestResultIsSeen checks that a running call is visible and is made only once, however often Call is pressed, that
+// its result is in view and announced, and that the focus does not move.
 func TestResultIsSeen(t *testing.T) {
 	const held = `{
 		const real = window.fetch;
@@ -39,26 +39,26 @@ func TestResultIsSeen(t *testing.T) {
 			t.Errorf("%d pixels: Call is not in view at the top of the page", width)
 		}
 	}
-	// A call that was begun by Enter leaves the keyboard in its field.
+	// A call that Enter starts leaves the focus in its field.
 	b.run(keys(`[name="v:/customer/name"]`, kb.Enter), until(running), chromedp.Evaluate(`window.release()`, nil), until(`document.getElementById("run").textContent === "Call" && document.activeElement.name === "v:/customer/name"`))
-	// What is typed while a call runs stays.
+	// Text that is typed during a call stays.
 	b.run(keys(`[name="v:/customer/name"]`, kb.Enter), until(running), keys(`[name="v:/customer/name"]`, kb.End+" Lee"), chromedp.Evaluate(`window.release()`, nil), until(`document.getElementById("run").textContent === "Call"`))
 	var name string
 	if b.run(within(soon, chromedp.Value(`[name="v:/customer/name"]`, &name, chromedp.ByQuery))); name != "Ann Lee" {
 		t.Errorf("the name is %q", name)
 	}
 	b.run(until(`document.getElementById("raw").value.includes("Ann Lee")`))
-	// A server that is gone is told.
+	// An unreachable server is reported.
 	b.run(chromedp.Evaluate(`window.fetch = () => Promise.reject(new TypeError("gone"))`, nil), click("#run"), see("#outcome .problem"))
 	if text := b.text("#outcome"); !strings.Contains(text, "The server did not answer") {
 		t.Error(text)
 	}
-	// What another program, or a later start, answers at the address is told as it is.
+	// An answer of another program, or of a later start, is shown unchanged.
 	b.run(chromedp.Evaluate(`window.fetch = () => Promise.resolve(new Response("this address belongs to an earlier run", { status: 403, headers: { "Content-Type": "text/plain" } }))`, nil), click("#run"),
 		until(`document.querySelector("#outcome .problem")?.textContent === "this address belongs to an earlier run"`))
 }
 
-// A table that is a part of a result has its name, and stands with the rest of the result.
+// TestTableOfAPart checks that a table of a part of a result has the name of that part, beside the rest of the result.
 func TestTableOfAPart(t *testing.T) {
 	dir := t.TempDir()
 	s, b := serve(t, "-f", write(t, filepath.Join(dir, "box.yaml"), `
@@ -80,7 +80,7 @@ spec:
 	b.run(until(`document.querySelector("#outcome td.word:last-child").getClientRects().length === 1 && getComputedStyle(document.querySelector("#outcome td.word")).whiteSpace === "nowrap"`))
 }
 
-// The form says before a call what will become of it.
+// TestNotice checks that the form shows before a call whether it will be refused or held.
 func TestNotice(t *testing.T) {
 	dir := t.TempDir()
 	s, b := serve(t, "-f", write(t, filepath.Join(dir, "shop.yaml"), strings.Replace(shopManifests, "max_calls: 50", "max_calls: 0", 1)), "--store", filepath.Join(dir, "state.db")), open(t)
@@ -100,7 +100,7 @@ func TestNotice(t *testing.T) {
 	}
 }
 
-// An error is gone when its field is corrected, and not before; the others stay.
+// TestErrorsGo checks that an error disappears only when its field is corrected, and that the others stay.
 func TestErrorsGo(t *testing.T) {
 	s, b := shop(t), open(t)
 	b.run(chromedp.Navigate(s.link), see("#results"), chromedp.Navigate(s.url+"tools/default/pay-invoice/try"), see("#run"), keys(`[name="v:/amount"]`, "-5"), click("#run"), see(".field.wrong"),
@@ -115,11 +115,11 @@ func TestErrorsGo(t *testing.T) {
 		emptied(`[name="v:/amount"]`), keys(`[name="v:/amount"]`, "-4"), until(`document.getElementById("raw").value.includes("-4") && `+wrong("amount")),
 		emptied(`[name="v:/amount"]`), keys(`[name="v:/amount"]`, "4"), until(`!document.querySelector(".field.wrong, .violations, #wrong *, [aria-invalid]")`),
 		emptied(`[name="v:/amount"]`), keys(`[name="v:/amount"]`, "x"), until(wrong("amount")))
-	// So it is on the page of a prompt.
+	// The same holds for the page of a prompt.
 	b.run(chromedp.Navigate(s.url+"prompts/default/remind"), see("#run"), click("#run"), see(".field.wrong"), keys(`[name="v:/customer"]`, "Ann"), until("!"+wrong("customer")+" && "+wrong("tone")))
 }
 
-// A text of several lines that is pasted into a field of one line keeps them.
+// TestPastedLines checks that a text of several lines keeps its lines when it is pasted into a field of one line.
 func TestPastedLines(t *testing.T) {
 	s, b := shop(t), open(t)
 	b.run(chromedp.Navigate(s.link), see("#results"), chromedp.Navigate(s.url+"tools/default/draw-chart/try"), see("#run"), keys(`input[name="v:/title"]`, "a"),
@@ -131,7 +131,8 @@ func TestPastedLines(t *testing.T) {
 		until(`document.activeElement.matches('textarea[name="v:/title"]') && document.getElementById("raw").value.includes('"ab\\nc"')`))
 }
 
-// The page of a tool fits two screens, with its description once; a budget that is used up is red.
+// TestToolPage checks that the page of a tool fits on two screens and has its description once, and that an exhausted
+// budget is red.
 func TestToolPage(t *testing.T) {
 	dir := t.TempDir()
 	s, b := serve(t, "-f", write(t, filepath.Join(dir, "shop.yaml"), strings.Replace(shopManifests, "max_calls: 50", "max_calls: 1", 1)), "--store", filepath.Join(dir, "state.db")), open(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A prompt is rendered by the form of its variables; the last test stands beside it.
+// TestPrompts checks that a form renders a prompt from its variables, and that the page shows the last test.
 func TestPrompts(t *testing.T) {
 	s, b := applied(t), open(t)
 	b.run(chromedp.Navigate(s.link), see("#results"), click(`nav a[href$="prompts"]`), see("#tests-title"))
@@ -28,8 +28,8 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// Who runs the console sees what a revision changed, and takes the set back with one confirmation;
-// without JavaScript too.
+// TestUndo checks that an operator sees the changes of a revision and can restore it with one confirmation, also
+// without JavaScript.
 func TestUndo(t *testing.T) {
 	for _, script := range []bool{true, false} {
 		t.Run(fmt.Sprintf("JavaScript %t", script), func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// Of a repository the page says which commit is served and what the newest would change.
+// TestSource checks that the page of a repository shows the served commit, and the changes in the newest commit.
 func TestSource(t *testing.T) {
 	dir := t.TempDir()
 	git := func(args ...string) {
@@ -96,7 +96,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// What is copied of a call works where it is pasted.
+// TestCopiesWork checks that the copied forms of a call work where they belong.
 func TestCopiesWork(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "shop.yaml"), shopManifests)
@@ -128,7 +128,7 @@ func TestCopiesWork(t *testing.T) {
 	} else if out := shell(copies[1] + " -sf"); !strings.Contains(out, "A-1") {
 		t.Errorf("curl: %s", out)
 	}
-	// The example in its manifest, the scenario beside it, and the cassette in its place of a mock.
+	// The example goes into its manifest, the scenario beside it, and the cassette replaces a mock.
 	var indented strings.Builder
 	for line := range strings.Lines(copies[2]) {
 		indented.WriteString("  " + line)
@@ -151,7 +151,7 @@ func TestCopiesWork(t *testing.T) {
 		}
 		toolctl(t, sub, 0, "validate", ".")
 		if tt.more == "" {
-			if out := toolctl(t, sub, 1, "verify", "-f", "."); !strings.Contains(out, "PASS  find-orders  1 of 1 checks") { // the example of another tool waits for approval
+			if out := toolctl(t, sub, 1, "verify", "-f", "."); !strings.Contains(out, "PASS  find-orders  1 of 1 checks") { // verify fails because the example of another tool waits for approval
 				t.Errorf("%s: %s", tt.name, out)
 			}
 			continue

@@ -24,7 +24,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// tokens is a file of tokens: of each name, the name is the token.
+// tokens writes a file in which the token of each name is the name.
 func tokens(t *testing.T, names ...string) string {
 	t.Helper()
 	var b strings.Builder
@@ -34,7 +34,7 @@ func tokens(t *testing.T, names ...string) string {
 	return write(t, filepath.Join(t.TempDir(), "tokens"), b.String())
 }
 
-// signIn signs in by the form.
+// signIn signs in with the form.
 func signIn(s served, token string) chromedp.Action {
 	return chromedp.Tasks{chromedp.Navigate(s.url), see("#token"), keys("#token", token+kb.Enter), see("#results")}
 }
@@ -67,8 +67,8 @@ func TestSignInByLink(t *testing.T) {
 	}
 }
 
-// Another program of the machine, of another user, gets no cookie of the console at any of the names by
-// which the browser comes to it: cookies know no ports.
+// TestAnotherPortGetsNoCookie checks that another user's program on the machine never receives the console's cookie,
+// at any of the host names. Cookies are not bound to ports.
 func TestAnotherPortGetsNoCookie(t *testing.T) {
 	s, b := shop(t), open(t)
 	var mu sync.Mutex
@@ -93,9 +93,9 @@ func TestAnotherPortGetsNoCookie(t *testing.T) {
 	if visits != 3 || cookies != "" {
 		t.Errorf("%d visits, with the cookies %q", visits, cookies)
 	}
-	// The person goes on, by the address and by the link.
+	// The person can still use the address and the link.
 	b.run(chromedp.Navigate(s.url+"approvals"), see("#open"), chromedp.Navigate(s.link), see("#results"))
-	// Its port at ::1, to which a browser goes first for such a name, is the console's too.
+	// For such a name, browsers try ::1 first, so the console must have its port at ::1, too.
 	u, err := url.Parse(s.url)
 	if err != nil {
 		t.Fatal(err)
@@ -128,10 +128,10 @@ func TestSearch(t *testing.T) {
 	}
 	b.run(keys("#q", strings.Repeat(kb.Backspace, 7)+"team=sales"), until(`document.querySelector("#results tbody th")?.innerText === "default/find-orders" && document.querySelectorAll("#results tbody tr").length === 1`))
 	b.run(chromedp.Navigate(s.url), see("#results"), within(soon, chromedp.SetValue("#state", "blocked", chromedp.ByQuery)), click("#search button"),
-		until(`document.querySelectorAll("#results tbody tr").length === 1 && document.querySelector("#results tbody")?.innerText.includes("refused by careful")`)) // the list may be put in place twice
+		until(`document.querySelectorAll("#results tbody tr").length === 1 && document.querySelector("#results tbody")?.innerText.includes("refused by careful")`)) // the list may be replaced twice
 }
 
-// A call by the fields of its form: nested objects, lists, choices, and the JSON in step with them.
+// TestTry makes calls with a form: nested objects, lists and choices, with the JSON kept in step.
 func TestTry(t *testing.T) {
 	s, b := shop(t), open(t)
 	b.run(
@@ -166,7 +166,7 @@ func TestTry(t *testing.T) {
 		t.Errorf("copies %q", copies)
 	}
 
-	// What is typed as JSON is in the fields, and what is wrong stands at its field.
+	// The fields show the typed JSON, with errors at their fields.
 	b.run(emptied("#raw"), keys("#raw", `{"customer": {"name": "Bob", "email": "none"}, "limit": 1000}`),
 		until(`document.querySelector('[name="v:/customer/name"]')?.value === "Bob"`), click("#run"), see(".field.wrong"))
 	for _, name := range []string{"v:/limit", "v:/customer/email"} {
@@ -181,7 +181,8 @@ func TestTry(t *testing.T) {
 		chromedp.Navigate(s.url+"tools/default/pay-invoice/try"), see("#run"), click(`a[href="try?example=0"]`), until(`document.getElementById("raw").value.includes("INV-7")`))
 }
 
-// A person decides on a call of another, with other arguments, and the caller goes on.
+// TestApprove checks that a person approves the call of another person with other arguments, and that the call
+// continues.
 func TestApprove(t *testing.T) {
 	for _, script := range []bool{true, false} {
 		t.Run(fmt.Sprintf("JavaScript %t", script), func(t *testing.T) {
@@ -229,7 +230,7 @@ func TestApprove(t *testing.T) {
 	}
 }
 
-// Enter in the note decides nothing.
+// TestEnterInTheNote checks that Enter in the note does not submit a decision.
 func TestEnterInTheNote(t *testing.T) {
 	s, b := shop(t, "--token-file", tokens(t, "ann", "bob")), open(t)
 	if code, body := s.api(t, "POST", "tools/default/pay-invoice/call", "bob", `{"args":{"invoice":"INV-1","amount":5}}`); code != http.StatusOK {
@@ -248,7 +249,7 @@ func TestEnterInTheNote(t *testing.T) {
 	}
 }
 
-// Who may not is told so by the status.
+// TestRefusals checks the status for people without the right to do something.
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, "-f", write(t, filepath.Join(dir, "shop.yaml"), strings.Replace(shopManifests, "  blocklist: [drop-table]", "  approvers: {principals: [ann, bob]}", 1)+`
@@ -328,7 +329,7 @@ spec: {blocklist: [find-orders], match: {principals: [eve]}}
 	}
 }
 
-// What tools and models write is text, whatever it is, and leaves the page as it was.
+// TestHostileTexts checks that output of tools and models is shown as text and cannot change the page.
 func TestHostileTexts(t *testing.T) {
 	long := strings.Repeat("A", 100<<10)
 	evil := `<script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)> "'` + "`" + `}}{{ <!-- ]]> \u202Egnp.exe\u202C \u200B`
@@ -380,7 +381,7 @@ spec: {require_approval: [long]}
 	b.run(chromedp.Navigate(s.url+"tools/default/long/try"), see("#run"), click("#run"), until(`document.querySelector("#outcome a") !== null`), click("#outcome a"), see("#args-title"))
 }
 
-// The pages of 5,000 tools come soon and are small.
+// TestFiveThousandTools checks that the pages for 5,000 tools are fast and small.
 func TestFiveThousandTools(t *testing.T) {
 	var b bytes.Buffer
 	for i := range 5000 {
@@ -416,7 +417,7 @@ func TestFiveThousandTools(t *testing.T) {
 	}
 }
 
-// Behind a proxy below another path everything is found.
+// TestBelowAPath checks that all links work behind a proxy below another path.
 func TestBelowAPath(t *testing.T) {
 	s := shop(t)
 	target, err := url.Parse(strings.TrimSuffix(s.url, "/ui/"))
@@ -457,7 +458,7 @@ func TestBelowAPath(t *testing.T) {
 	}
 }
 
-// From a call to its row.
+// TestLive checks that a new call appears as a row.
 func TestLive(t *testing.T) {
 	s, b := shop(t, "--token-file", tokens(t, "ann", "bob"), "--ui-operator", "ann"), open(t)
 	b.run(signIn(s, "ann"), chromedp.Navigate(s.url+"activity"), see("#search"))
@@ -499,7 +500,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// Everything can be done with the keyboard.
+// TestKeyboard checks that everything can be done with the keyboard.
 func TestKeyboard(t *testing.T) {
 	s, b := shop(t), open(t)
 	b.run(chromedp.Navigate(s.link), see("#results"))
@@ -529,7 +530,7 @@ func TestKeyboard(t *testing.T) {
 	b.run(chromedp.KeyEvent("INV-9"))
 	tabTo(`[name="v:/amount"]`)
 	b.run(chromedp.KeyEvent("3"))
-	press(kb.Enter) // in a field is a call
+	press(kb.Enter) // Enter in a field makes the call
 	b.run(see("#result-title"))
 	tabTo("#outcome a")
 	press(kb.Enter)
@@ -542,7 +543,7 @@ func TestKeyboard(t *testing.T) {
 	}
 }
 
-// Without JavaScript everything can be read, called and decided.
+// TestWithoutScript checks that people can read, call and decide without JavaScript.
 func TestWithoutScript(t *testing.T) {
 	s, b := shop(t), open(t)
 	b.run(emulation.SetScriptExecutionDisabled(true), chromedp.Navigate(s.link), see("#results"))

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// many serves 120 tools, of which two of three are in the namespace a.
+// many serves 120 tools, two thirds of which are in the namespace a.
 func many(t *testing.T, args ...string) served {
 	t.Helper()
 	var b strings.Builder
@@ -23,7 +23,7 @@ func many(t *testing.T, args ...string) served {
 	return serve(t, append([]string{"-f", write(t, filepath.Join(dir, "many.yaml"), b.String()), "--store", filepath.Join(dir, "s.db")}, args...)...)
 }
 
-// A list is dense; its order, filter and page are in the address, where they stay together.
+// TestLists checks that a list is compact, and that its address contains the order, the filter and the page.
 func TestLists(t *testing.T) {
 	s, b := many(t), open(t)
 	var at string
@@ -49,7 +49,7 @@ func TestLists(t *testing.T) {
 	if !strings.Contains(at, "sort=-name") || strings.Contains(at, "page=") || b.text("#results tbody th") != "b/tool-119" {
 		t.Errorf("at %s", at)
 	}
-	// Who opens the address sees the same.
+	// The same address shows the same list.
 	b.run(chromedp.Navigate(at), see("#results"))
 	if text := b.text("#results [role=status]"); text != "1 to 40 of 40 found, 120 in all" {
 		t.Error(text)
@@ -61,7 +61,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// Who leaves the search for a row finds the row: leaving it asks for nothing, and so replaces nothing under the click.
+// TestClickAfterSearch checks that leaving the search field sends no request, so that no row is replaced under a
+// click.
 func TestClickAfterSearch(t *testing.T) {
 	const requests = `performance.getEntriesByType("resource").filter((e) => e.name.includes("q=")).length`
 	s, b := many(t), open(t)
@@ -72,11 +73,12 @@ func TestClickAfterSearch(t *testing.T) {
 	if asked == 0 || after != asked {
 		t.Errorf("%d requests, and %d after the search was left", asked, after)
 	}
-	// A choice narrows the list at once.
+	// A choice filters the list at once.
 	b.run(keys("#namespace", "b"), until(`location.search.includes("namespace=b") && document.querySelectorAll("#results tbody tr").length < 10`))
 }
 
-// On a phone the navigation is one row, tables scroll in their boxes, the page does not, and tools can be called.
+// TestPhone checks that on a phone the navigation is one row, tables scroll but the page does not, and tools can be
+// called.
 func TestPhone(t *testing.T) {
 	s, b := many(t), open(t)
 	b.run(chromedp.EmulateViewport(390, 844), chromedp.Navigate(s.link), see("#results"))
@@ -95,7 +97,7 @@ func TestPhone(t *testing.T) {
 	b.run(see("#run"))
 }
 
-// Times are those of the place where the browser is, and UTC is there to hover on; new calls have them too.
+// TestLocalTimes checks that times are in the time zone of the browser, with UTC on hover, also for new calls.
 func TestLocalTimes(t *testing.T) {
 	s, b := shop(t, "--token-file", tokens(t, "ann")), open(t)
 	call := func() {
@@ -118,7 +120,8 @@ func TestLocalTimes(t *testing.T) {
 	}
 }
 
-// The badge counts what the person may decide on; the list has the person's own calls too.
+// TestBadge checks that the badge counts the calls that the person may decide on, while the list also has the person's
+// own calls.
 func TestBadge(t *testing.T) {
 	s, b := shop(t, "--token-file", tokens(t, "ann", "bob")), open(t)
 	if code, body := s.api(t, "POST", "tools/default/pay-invoice/call", "bob", `{"args":{"invoice":"INV-1","amount":5}}`); code != http.StatusOK {
@@ -135,7 +138,7 @@ func TestBadge(t *testing.T) {
 	}
 }
 
-// A budget that is used up is red.
+// TestSpentBudget checks that an exhausted budget is red.
 func TestSpentBudget(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, "-f", write(t, filepath.Join(dir, "shop.yaml"), strings.Replace(shopManifests, "max_calls: 50", "max_calls: 1", 1)), "--store", filepath.Join(dir, "s.db"), "--token-file", tokens(t, "ann"))

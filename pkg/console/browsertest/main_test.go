@@ -27,7 +27,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// program is the toolctl that the tests start; chromium the browser.
+// program is the path of the toolctl that the tests start, and chromium that of the browser.
 var program, chromium string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -43,7 +43,7 @@ func run(m *testing.M) int {
 		return m.Run() // every test skips
 	}
 	http.DefaultTransport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".localhost") { // as browsers have it
+		if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".localhost") { // resolve names as browsers do
 			address = net.JoinHostPort("127.0.0.1", port)
 		}
 		return new(net.Dialer).DialContext(ctx, network, address)
@@ -66,10 +66,10 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// served is a "toolctl serve --ui" that runs.
+// served is a running "toolctl serve --ui".
 type served struct {
-	url  string // of the console, with a slash at the end
-	link string // by which the person at this machine signs in; url with tokens
+	url  string // address of the console, with a slash at the end
+	link string // link with which the person at this machine signs in; equal to url with tokens
 }
 
 // serve runs toolctl serve --ui until the test ends.
@@ -137,7 +137,7 @@ func (s served) api(t *testing.T, method, path, token, body string) (int, string
 	return res.StatusCode, string(raw)
 }
 
-// browser is a tab of a Chromium, which notes what the pages' policy for scripts refuses.
+// browser is a tab of a Chromium. It records violations of the content security policy.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
@@ -145,8 +145,8 @@ type browser struct {
 	bad []string
 }
 
-// open starts a Chromium until the test ends. At the end nothing may have broken the policy for
-// scripts, and no script may have failed.
+// open starts a Chromium until the test ends. At the end, it fails the test if the content security policy was
+// violated or a script failed.
 func open(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
 	t.Helper()
 	if chromium == "" {
@@ -202,14 +202,14 @@ func (b *browser) run(actions ...chromedp.Action) {
 	}
 }
 
-// within bounds what should happen soon.
+// within limits the time of actions.
 func within(d time.Duration, actions ...chromedp.Action) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		ctx, stop := context.WithTimeout(ctx, d)
 		defer stop()
 		for {
 			err := chromedp.Tasks(actions).Do(ctx)
-			var gone *cdproto.Error // the page was replaced after the element was found, and before it was used
+			var gone *cdproto.Error // the page was replaced after the element was found and before it was used
 			if !errors.As(err, &gone) || gone.Code != -32000 {
 				return err
 			}
@@ -217,7 +217,7 @@ func within(d time.Duration, actions ...chromedp.Action) chromedp.Action {
 	})
 }
 
-// load does what leads to another page, and waits for that page.
+// load runs actions that open another page, and waits for that page.
 func (b *browser) load(actions ...chromedp.Action) {
 	b.t.Helper()
 	ctx, stop := context.WithTimeout(b.ctx, soon)
@@ -227,21 +227,21 @@ func (b *browser) load(actions ...chromedp.Action) {
 	}
 }
 
-// follow clicks on what leads to another page, and waits for that page.
+// follow clicks on an element that opens another page, and waits for that page.
 func (b *browser) follow(selector string) {
 	b.t.Helper()
 	b.load(click(selector))
 }
 
-// settled waits until nothing of the page is about to be replaced.
+// settled waits until no part of the page is being replaced.
 func settled() chromedp.Action {
 	return until(`document.readyState === "complete" && !document.querySelector(".htmx-request, .htmx-swapping, .htmx-settling, .htmx-added")`)
 }
 
-// soon is how long a page may take on a busy machine.
+// soon is the time limit for a page on a busy machine.
 const soon = 20 * time.Second
 
-// see waits for an element to be there.
+// see waits until an element exists.
 func see(selector string) chromedp.Action {
 	return within(soon, chromedp.WaitVisible(selector, chromedp.ByQuery))
 }
@@ -254,12 +254,12 @@ func keys(selector, text string) chromedp.Action {
 	return within(soon, chromedp.SendKeys(selector, text, chromedp.ByQuery))
 }
 
-// emptied takes the text out of a field by its keys.
+// emptied deletes the text of a field with the keyboard.
 func emptied(selector string) chromedp.Action {
 	return within(soon, chromedp.Focus(selector, chromedp.ByQuery), chromedp.KeyEvent("a", chromedp.KeyModifiers(input.ModifierCtrl)), chromedp.KeyEvent(kb.Delete))
 }
 
-// openAll unfolds what is folded on a page, for a look at all of it.
+// openAll opens all collapsed parts of a page.
 func openAll() chromedp.Action {
 	return chromedp.Evaluate(`document.querySelectorAll("main details").forEach((d) => { d.open = true })`, nil)
 }
@@ -272,12 +272,12 @@ func (b *browser) text(selector string) string {
 	return s
 }
 
-// until waits until JavaScript that only looks is true.
+// until waits until a JavaScript expression without side effects is true.
 func until(expression string) chromedp.Action {
 	return within(soon, chromedp.ActionFunc(func(ctx context.Context) error {
 		for {
 			var is bool
-			if err := chromedp.Evaluate("!!("+expression+")", &is).Do(ctx); err == nil && is { // an error: the page is on its way
+			if err := chromedp.Evaluate("!!("+expression+")", &is).Do(ctx); err == nil && is { // an error means that the page is being loaded
 				return nil
 			}
 			select {

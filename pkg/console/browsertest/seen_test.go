@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A notification comes when the browser may show one, and none before.
+// TestNotification checks that notifications appear only if the browser may show them.
 func TestNotification(t *testing.T) {
 	s, b := shop(t, "--token-file", tokens(t, "ann", "bob")), open(t)
 	const watch = `if (window.Notification) {
@@ -51,7 +51,7 @@ func TestNotification(t *testing.T) {
 	}
 }
 
-// The page of a server's tool says how it stands to the lock.
+// TestLockState checks that the page of a server's tool shows the state of its lock.
 func TestLockState(t *testing.T) {
 	dir := t.TempDir()
 	inner := filepath.Join(dir, "inner.yaml")
@@ -81,7 +81,7 @@ func TestLockState(t *testing.T) {
 	}
 }
 
-// What is left out of a list is said.
+// TestCutLists checks that truncated lists report the omitted rows.
 func TestCutLists(t *testing.T) {
 	s, b := shop(t, "--token-file", tokens(t, "ann", "bob"), "--ui-operator", "ann"), open(t)
 	for i := range 210 {

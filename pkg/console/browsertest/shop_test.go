@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// shopManifests are what most tests serve.
+// shopManifests are the manifests that most tests serve.
 const shopManifests = `
 apiVersion: toolctl.dev/v1
 kind: Tool
@@ -95,18 +95,18 @@ metadata: {name: fails}
 spec: {turns: [{calls: [{tool: draw-chart, args: {title: x}, expect: {status: failed}}]}]}
 `
 
-// pages are the pages of the console, by what they are called here.
+// pages has the addresses of the pages of the console, by their names in these tests.
 var pages = map[string]string{
 	"tools": "", "tool": "tools/default/find-orders", "try": "tools/default/find-orders/try", "approvals": "approvals", "activity": "activity", "audit": "audit", "servers": "servers",
 	"prompts": "prompts", "prompt": "prompts/default/remind", "changes": "changes",
 }
 
-// morePages are those of the shop of applied.
+// morePages has the additional pages of the shop that applied serves.
 var morePages = map[string]string{
 	"revision": "changes/revision?set=shop&revision=2", "undo": "changes/undo?set=shop&revision=1", "pending": "changes/pending",
 }
 
-// toolctl runs the program and ends the test when its exit code is above most.
+// toolctl runs the program and fails the test if its exit code is greater than most.
 func toolctl(t *testing.T, dir string, most int, args ...string) string {
 	t.Helper()
 	if chromium == "" {
@@ -121,8 +121,8 @@ func toolctl(t *testing.T, dir string, most int, args ...string) string {
 	return string(out)
 }
 
-// applied serves the shop from a store that it was applied to, twice, and once more after the
-// start; its scenarios were played.
+// applied serves the shop from a store. The manifests were applied twice before the start and once after it, and the
+// scenarios were run.
 func applied(t *testing.T, args ...string) served {
 	t.Helper()
 	dir := t.TempDir()
@@ -147,7 +147,7 @@ func shop(t *testing.T, args ...string) served {
 	return serve(t, append([]string{"-f", write(t, filepath.Join(dir, "shop.yaml"), shopManifests), "--store", filepath.Join(dir, "state.db")}, args...)...)
 }
 
-// fill makes some calls by the forms of a browser that has signed in.
+// fill makes some calls with the forms of a signed-in browser.
 func fill(t *testing.T, b *browser, s served) {
 	t.Helper()
 	b.run(

@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestScreenshots takes a picture of each page, light and dark, on a phone and a desktop, into
-// the folder that TOOLCTL_SCREENSHOTS names, for a person to look at.
+// TestScreenshots takes a screenshot of each page, light and dark, on a phone and a desktop, into the folder
+// TOOLCTL_SCREENSHOTS, for a person to check.
 func TestScreenshots(t *testing.T) {
 	dir := os.Getenv("TOOLCTL_SCREENSHOTS")
 	if dir == "" {
@@ -21,7 +21,7 @@ func TestScreenshots(t *testing.T) {
 	b := open(t)
 	b.run(chromedp.Navigate(s.link), see("#results"))
 	fill(t, b, s)
-	// The picture of README.md: a form with the result of a call.
+	// The screenshot for README.md is a form with the result of a call.
 	var readme []byte
 	b.run(chromedp.EmulateViewport(1280, 900), dark(false), chromedp.Navigate(s.url+"tools/default/find-orders/try"), see("#run"), keys(`[name="v:/customer/name"]`, "Ann"),
 		until(`document.getElementById("raw").value.includes("Ann")`), click("#run"), see("#result-title"), chromedp.CaptureScreenshot(&readme))

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const key = "sk-test-4f7d2c9b8a61e053"
 
-// counter is a reader that counts what it is handed.
+// counter is a reader that counts its calls.
 type counter struct {
 	*Builder
 	broken func() error

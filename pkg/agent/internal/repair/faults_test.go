@@ -12,17 +12,17 @@ import (
 	"toolctl.dev/toolctl/pkg/agent/internal/repair"
 )
 
-// writer writes a document as a model does that knows JSON by hearsay. Each fault loses nothing.
+// writer writes a document with the usual JSON mistakes of models. No fault loses information.
 type writer struct {
 	*rand.Rand
-	quote    string // of strings
-	bare     bool   // keys without quotes, where they are names
+	quote    string // for strings
+	bare     bool   // write keys without quotes if they are names
 	python   bool
-	trailing bool // commas behind the last value
+	trailing bool // add commas after the last value
 	comments bool
-	raw      bool // line breaks and tabs in strings as they are
+	raw      bool // write line breaks and tabs in strings unescaped
 	spaced   bool
-	missing  bool // commas
+	missing  bool // leave out commas
 }
 
 func (w *writer) text(v any) string {
@@ -107,7 +107,7 @@ func (w *writer) string(s string) string {
 	return w.quote + body + w.quote
 }
 
-// texts are what arguments of tools hold, and what has misled repairs.
+// texts are typical argument values, and values that have misled repairs.
 var texts = []string{
 	"", "Oslo", "def f():\n\treturn 1\n", "C:\\new\\table", `C:\Users\ann`, "it's", `say "hi"`, "'", `"`, `\`, `\n`, `\\`, "a, b", "a: b", "{", "}", "[1, 2]", `{"a": 1}`, `'a': 'b'`,
 	"// no comment", "/* nor this */", "# nor this", "```go\nx := 1\n```", "True", "null", "^\\d+\\s*$", "https://example.com/x?a=1,b=2#c", "é 日本 😀", "line\r\nline", "tab\there", "a\u2028b",
@@ -142,7 +142,7 @@ func object(r *rand.Rand, depth int) map[string]any {
 	return o
 }
 
-// faults break a valid document, and lose nothing of it.
+// faults break a valid document without losing information.
 var faults = map[string]func(w *writer, doc any) string{
 	"a comma behind the last value": func(w *writer, doc any) string { w.trailing = true; return w.text(doc) },
 	"missing commas":                func(w *writer, doc any) string { w.missing = true; return w.text(doc) },
@@ -169,7 +169,7 @@ var faults = map[string]func(w *writer, doc any) string{
 	},
 }
 
-// A repair is right or it is refused: what it returns is the document that was broken.
+// TestLosslessFaults checks that a repair returns the original document or fails.
 func TestLosslessFaults(t *testing.T) {
 	const documents = 2000
 	for name, fault := range faults {
@@ -196,7 +196,7 @@ func TestLosslessFaults(t *testing.T) {
 	}
 }
 
-// FuzzFaults breaks documents that the fuzzer thinks of.
+// FuzzFaults breaks documents from the fuzzer.
 func FuzzFaults(f *testing.F) {
 	f.Add(uint64(1), "x", uint(0))
 	names := slices.Sorted(maps.Keys(faults))
@@ -211,7 +211,8 @@ func FuzzFaults(f *testing.F) {
 	})
 }
 
-// What is cut off anywhere is closed where it ends: nothing that stands in it becomes something else.
+// TestCutAtTheEnd checks that a document that is cut off anywhere is closed there, without a change of the existing
+// part.
 func TestCutAtTheEnd(t *testing.T) {
 	right, refused := 0, 0
 	for seed := range uint64(500) {
@@ -232,7 +233,7 @@ func TestCutAtTheEnd(t *testing.T) {
 	t.Logf("%d closed, %d refused", right, refused)
 }
 
-// beginning says why a value is not the beginning of another.
+// beginning returns why a value is not the beginning of another; "" if it is.
 func beginning(whole, part any) string {
 	switch part := part.(type) {
 	case map[string]any:

@@ -15,7 +15,7 @@ func TestObject(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
 		cut        bool
-		want, how  string // nothing is wanted where it is no object
+		want, how  string // both are empty if the text is not an object
 	}{
 		{name: "as it is", text: ` {"b":1, "a":9007199254740993} `, want: `{"a":9007199254740993,"b":1}`},
 		{name: "nothing", text: " \n", want: `{}`},
@@ -105,7 +105,7 @@ func TestObject(t *testing.T) {
 func TestCalls(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
-		want       []string // name and arguments
+		want       []string // names and arguments
 		rest       string
 	}{
 		{name: "none", text: `It is {"name": "get"} sunny.`, rest: `It is {"name": "get"} sunny.`},
