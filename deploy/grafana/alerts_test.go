@@ -37,7 +37,7 @@ func TestAlerts(t *testing.T) {
 			return one(g), func(p *prometheus) {
 				for _, args := range []any{large, nil} {
 					for refused := 0; refused < 5; { // until there is room for neither
-						if strings.Contains(g.call("echo", args), "audit cannot be written") {
+						if strings.Contains(g.call("echo", args), "audit log cannot be written") {
 							refused++
 						} else {
 							refused = 0

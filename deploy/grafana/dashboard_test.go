@@ -36,7 +36,7 @@ var variables = strings.NewReplacer("$__rate_interval", "1m", "$job", "toolctl",
 // label in it is one that the gateway does not have.
 func TestExpressions(t *testing.T) {
 	full := serve(t, "--store", applied(t, echo), "--store-max-bytes", "1000000")
-	for !strings.Contains(full.call("echo", large), "audit cannot be written") {
+	for !strings.Contains(full.call("echo", large), "audit log cannot be written") {
 		continue
 	}
 	p := newPrometheus(t, everything(t), full)
