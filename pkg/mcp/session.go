@@ -66,7 +66,7 @@ type link interface {
 	ready(ctx context.Context, message []byte) error
 	// opened is called once the session is open. From then on, the link receives messages outside of requests.
 	opened()
-	// bye tells the server that the session ends.
+	// bye notifies the server that the session ends.
 	bye()
 	// cut closes the connection at once, so that pending requests fail. It may be called more than once.
 	cut()

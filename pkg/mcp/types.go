@@ -230,7 +230,7 @@ type CompletionRequest struct {
 // Completion is the answer to a [CompletionRequest].
 type Completion struct {
 	Values []string `json:"values"`
-	// Total is the number of all values; 0 when the server does not say.
+	// Total is the number of all values; 0 if the server does not report it.
 	Total   int  `json:"total,omitempty"`
 	HasMore bool `json:"hasMore,omitempty"`
 }

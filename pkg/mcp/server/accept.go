@@ -8,10 +8,9 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// acceptable reports whether a client takes what the server answers with: JSON and a
-// stream of events for POST, a stream for GET (MCP specification, transports,
-// streamable HTTP, sending messages). What it names no status for has that of RFC
-// 9110, section 15.5.7.
+// acceptable reports whether a client accepts the content types of our responses: JSON and an event stream
+// for POST, an event stream for GET (MCP specification, transports, streamable HTTP, sending messages). The
+// specification gives no status for a refusal, so RFC 9110, section 15.5.7, applies.
 func acceptable(r *http.Request) bool {
 	takes := func(kind, wild string) bool {
 		for _, header := range r.Header.Values("Accept") {
@@ -29,12 +28,12 @@ func acceptable(r *http.Request) bool {
 	case http.MethodPost:
 		return stream && takes("application/json", "application/*")
 	case http.MethodGet:
-		return stream || wire.IsModern(r.Header.Get(wire.HeaderVersion)) // which has no GET
+		return stream || wire.IsModern(r.Header.Get(wire.HeaderVersion)) // modern versions have no GET
 	}
 	return true
 }
 
-// unacceptable says what a client must take.
+// unacceptable responds with the content types that a client must accept.
 func unacceptable(w http.ResponseWriter, r *http.Request) {
 	text := "the Accept header must name application/json and text/event-stream"
 	if r.Method == http.MethodGet {

@@ -16,7 +16,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// approvalForm is what a person is asked (MCP specification, client/elicitation).
+// approvalForm is the form that a person fills in (MCP specification, client/elicitation).
 var approvalForm = json.RawMessage(`{
   "type": "object",
   "properties": {
@@ -26,8 +26,8 @@ var approvalForm = json.RawMessage(`{
   "required": ["approve"]
 }`)
 
-// asker asks the person at a client for approval, when the client has forms. A person
-// who closes the form leaves the call pending, and so do arguments that no form can show.
+// asker returns an Asker that requests approval from the person at a client with forms. The call stays
+// pending if the person closes the form, or if a form cannot show the arguments.
 func (s *Server) asker(p *mcp.Peer, principal string) callctx.Asker {
 	return func(ctx context.Context, info v1.PendingToolInfo) (v1.Decision, bool, error) {
 		if err := info.MayAsk(principal); err != nil {
@@ -46,7 +46,7 @@ func (s *Server) asker(p *mcp.Peer, principal string) callctx.Asker {
 		if err != nil {
 			return v1.Decision{}, false, err
 		}
-		// The name cannot be guessed: an answer that came before the question is none.
+		// The name is random, so that an answer sent before the question does not count.
 		name := "approval-" + strings.ToLower(rand.Text()[:10])
 		answers, err := p.Ask(ctx, map[string]mcp.InputRequest{name: {Method: wire.MethodElicit, Params: params}})
 		switch {
@@ -83,8 +83,8 @@ func (s *Server) asker(p *mcp.Peer, principal string) callctx.Asker {
 	}
 }
 
-// approvalText is what the form says. It begins with who asks, as what a server of others asks
-// begins with the name of that server. The error says why it cannot show what the call does.
+// approvalText returns the message of the form. It begins with toolctl as the sender, just as messages of
+// MCP servers begin with their names. The error explains why the form cannot show the call.
 func approvalText(info v1.PendingToolInfo) (string, error) {
 	text := info.Message
 	if text == "" {

@@ -4,15 +4,15 @@ import (
 	"slices"
 )
 
-// Audience decides which principals see a tool.
+// Audience decides which principals can see a tool.
 type Audience interface {
-	// Sees reports whether lists for a principal have the tool. An unknown principal is "".
+	// Sees reports whether lists for a principal contain the tool. An unknown principal is "".
 	Sees(principal string) bool
-	// String returns the same text for audiences that see the same.
+	// String returns the same text for audiences with the same members.
 	String() string
 }
 
-// views are the different audiences of the tools.
+// views holds the distinct audiences of the tools.
 type views struct {
 	audiences []Audience // no two see the same
 	indexOf   map[string]int

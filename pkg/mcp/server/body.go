@@ -12,11 +12,11 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// received is the message of a POST, which is read here and nowhere else.
+// received is the parsed message of a POST. Only receive reads the body.
 type received struct {
 	message wire.Message
-	batch   []wire.Message // in place of message; see session.answerBatch
-	err     error          // why it is no message
+	batch   []wire.Message // set instead of message; see session.answerBatch
+	err     error          // why the body is not a message
 	body    *admission.Body
 }
 
@@ -36,14 +36,14 @@ func receive(r *http.Request) *received {
 	return in
 }
 
-// version is that of the protocol which the message names; "" when it names none.
+// version returns the protocol version that the message names; "" without one.
 func (in *received) version() string {
 	version, _ := in.message.Meta.Text(wire.MetaVersion)
 	return version
 }
 
-// memory returns the context of a call that gives back what was taken of the memory budget
-// for its request once its arguments are checked. release gives back what then remains.
+// memory returns the context for a call, which returns the memory reserved for its request once its
+// arguments are checked. release returns the rest.
 func (s *Server) memory(ctx context.Context, r *request) (_ context.Context, release func(), err error) {
 	if r.body != nil {
 		if share := r.body.Memory(); share != nil {

@@ -12,8 +12,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// bounded returns the result, or in place of one that is too large a result that says
-// so. A model cannot read as much anyway, and each client's copy costs memory.
+// bounded returns the result, or an error result if it is too large. A model could not read such a result,
+// and each client's copy would cost memory.
 func (s *Server) bounded(ctx context.Context, tool string, r *result) *result {
 	n := r.size()
 	err := s.admission.Result(n)
@@ -24,7 +24,7 @@ func (s *Server) bounded(ctx context.Context, tool string, r *result) *result {
 	return &result{IsError: true, Content: []wire.Block{wire.TextBlock(fmt.Sprintf("tool %q: %s", tool, err))}}
 }
 
-// fits is bounded for what has no isError.
+// fits does the same as bounded for results without isError.
 func (s *Server) fits(what string, n int64) error {
 	if s.admission.Result(n) == nil {
 		return nil
@@ -32,7 +32,7 @@ func (s *Server) fits(what string, n int64) error {
 	return &jsonrpc.Error{Code: codeUnavailable, Message: fmt.Sprintf("%s: its %d bytes exceed the limit of %d", clip.Bytes(what, 100), n, s.admission.Limits().MaxResultBytes)}
 }
 
-// size is about how many bytes a result is, before what is escaped in JSON.
+// size returns the approximate size of a result in bytes, before JSON escapes.
 func (r *result) size() int64 {
 	n := int64(len(r.Structured))
 	for i := range r.Content {

@@ -19,11 +19,11 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// Keys of _meta that a client may set on tools/call.
+// Keys in _meta that a client may set for tools/call.
 const (
 	metaSession  = "toolctl.dev/session"
 	metaTurn     = "toolctl.dev/turn"
-	metaApproval = "toolctl.dev/approval" // the pending call that this one repeats
+	metaApproval = "toolctl.dev/approval" // the pending call that this call repeats
 	maxMetaText  = 128
 )
 
@@ -69,7 +69,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (res answer, err erro
 		s.log(ctx, call, offer.Offer, res, err, time.Since(began))
 		return s.outcome(ctx, r, name, offer.Offer, res, err)
 	}
-	defer func() { // a panic of the catalog ends its call alone
+	defer func() { // a panic of the catalog must end only its call
 		if p := recover(); p != nil {
 			s.opts.Logger.ErrorContext(ctx, "panic in a call", slog.String("call_id", call.ID), slog.Any("panic", p))
 			res, err = finish(v1.Result{}, &v1.ExecutionError{Tool: call.Tool, Phase: v1.PhaseExecute, Message: "internal error; call " + call.ID + " in the server's log"})
@@ -78,13 +78,13 @@ func (s *Server) callTool(ctx context.Context, r *request) (res answer, err erro
 	return finish(s.catalog.Call(ctx, call, s.progress(ctx, r)))
 }
 
-// outcome is what the client gets of a call.
+// outcome returns the client's response for the outcome of a call.
 func (s *Server) outcome(ctx context.Context, r *request, name string, offer Offer, res v1.Result, err error) (answer, error) {
 	var missing *v1.NotFoundError
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), admission.ErrStopping):
 		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: "the server is stopping and cancelled the call: the tool may have run. Find out before you repeat the call"}
-	case errors.As(err, &missing): // it went between the list and the call
+	case errors.As(err, &missing): // the tool was removed between the list and the call
 		return nil, unknownTool(name)
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -94,8 +94,8 @@ func (s *Server) outcome(ctx context.Context, r *request, name string, offer Off
 	return s.bounded(ctx, name, newResult(offer.Tool, res, err, r.version)), nil
 }
 
-// progress relays reports to the client that asked for them, each before the next and
-// all before the answer: they are written as they come, with the answer's own stream.
+// progress passes progress reports on to the client if it requested them, in order and before the response,
+// because they are written at once to the same stream.
 func (s *Server) progress(ctx context.Context, r *request) func(mcp.Progress) {
 	first := r.progressToken()
 	if first == nil {
@@ -103,7 +103,7 @@ func (s *Server) progress(ctx context.Context, r *request) func(mcp.Progress) {
 	}
 	return func(p mcp.Progress) {
 		at, ok := current(ctx, r)
-		if !ok || at.progressToken() == nil { // the client is between two rounds, or asked no more
+		if !ok || at.progressToken() == nil { // the client is between two rounds, or no longer wants reports
 			return
 		}
 		params := struct {
@@ -116,19 +116,19 @@ func (s *Server) progress(ctx context.Context, r *request) func(mcp.Progress) {
 	}
 }
 
-// codeUnavailable is in the range that JSON-RPC 2.0, section 5.1, leaves to servers.
+// codeUnavailable is in the range that JSON-RPC 2.0, section 5.1, reserves for servers.
 const codeUnavailable = -32000
 
 func unknownTool(name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", clip.Bytes(name, 100))}
 }
 
-// sessionOf returns what policies count in.
+// sessionOf returns the session in which policies count a call.
 func (s *Server) sessionOf(r *request) (string, error) {
 	switch {
 	case r.session != nil && r.session.id != "":
 		return wire.SessionName(r.session.id), nil
-	case r.header == nil: // no HTTP: the process serves one client
+	case r.header == nil: // stdio: the process serves one client
 		return "stdio-" + wire.Hash(s.run), nil
 	}
 	key, err := metaText(r, metaSession)
@@ -145,7 +145,7 @@ func (s *Server) sessionOf(r *request) (string, error) {
 	return session, nil
 }
 
-// noSlash escapes what ends the name of a principal in that of a session.
+// noSlash escapes the separator that ends the principal in the name of a session.
 var noSlash = strings.NewReplacer("%", "%25", "/", "%2F")
 
 func metaText(r *request, key string) (string, error) {
@@ -159,7 +159,7 @@ func metaText(r *request, key string) (string, error) {
 	return text, nil
 }
 
-// log writes one line on a call. Arguments and results stay out of it.
+// log writes one line for a call. It does not log arguments and results.
 func (s *Server) log(ctx context.Context, call v1.Call, o Offer, res v1.Result, err error, took time.Duration) {
 	if s.opts.AccessLog == nil {
 		return
@@ -178,9 +178,8 @@ func (s *Server) log(ctx context.Context, call v1.Call, o Offer, res v1.Result, 
 	s.opts.AccessLog.LogAttrs(ctx, level, "call", attrs...)
 }
 
-// isForClient reports whether an error of a server is for the client itself, which can
-// do what is asked and call again: it lacks a capability, or a person must visit an
-// address first (MCP specification, client/elicitation).
+// isForClient reports whether the client itself can act on a server's error and call again: it lacks a
+// capability, or a person must visit an address first (MCP specification, client/elicitation).
 func isForClient(err error) bool {
 	var upstream *v1.MCPError
 	return errors.As(err, &upstream) && (upstream.Code == wire.CodeNeedsCapability || upstream.Code == wire.CodeNeedsURL)

@@ -5,20 +5,21 @@ import (
 	"slices"
 )
 
-// connection is a connection of HTTP/1.1. Its requests come one after the other, so a client that sends the next has
-// read the whole response before it, and what was kept of that can go if it is large. Its fields are for its requests alone.
+// connection is an HTTP/1.1 connection. Its requests come one after the other, so a client that sends the
+// next request has read the previous response completely, and a large response need not be kept for replay.
+// Only the connection's own requests use its fields.
 type connection struct {
-	of     *replayStore // of the session of the last response; nil when that was no stream
+	of     *replayStore // of the session of the last response; nil if that was not a stream
 	number string       // of the stream
 }
 
 type connectionKey struct{}
 
-// largeStream is how many bytes of a stream are kept no longer than they have to be.
+// largeStream is the size in bytes from which a stream is dropped as early as possible.
 const largeStream = 64 << 10
 
-// connectionOf returns the connection of a request; nil when others may have read the response, or may be reading it:
-// a proxy or another replica before us, or the streams of HTTP/2.
+// connectionOf returns the connection of a request. It returns nil if others may have read the response or
+// may be reading it: a proxy or another replica in front of this server, or other streams of HTTP/2.
 func connectionOf(r *http.Request, c caller) *connection {
 	if r.ProtoMajor != 1 || c.forwarded != nil {
 		return nil
@@ -32,7 +33,7 @@ func connectionOf(r *http.Request, c caller) *connection {
 	return conn
 }
 
-// next says that the next request of a session has come.
+// next records that the next request of a session has arrived.
 func (c *connection) next(s *session) {
 	if c == nil {
 		return
@@ -43,14 +44,14 @@ func (c *connection) next(s *session) {
 	c.of = nil
 }
 
-// ended says that a response has ended, over this connection or without it.
+// ended records that a response has ended, on this connection or on another.
 func (c *connection) ended(r *response) {
 	if c != nil && r.whole {
 		c.of, c.number = r.replay.of, r.replay.number
 	}
 }
 
-// wasRead says that the client has read a stream, which is kept no longer if it is large.
+// wasRead records that the client has read a stream, and drops the stream if it is large.
 func (k *replayStore) wasRead(number string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

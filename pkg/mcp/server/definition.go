@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
-// definition is a tool as clients get it (MCP specification, server/tools, Tool). It is not
-// the SDK's, which would read icons, annotations and _meta only to write them anew.
+// definition is a tool as clients get it (MCP specification, server/tools, Tool). The SDK's type would
+// decode icons, annotations and _meta only to encode them again.
 type definition struct {
 	Name         string          `json:"name"`
 	Title        string          `json:"title,omitempty"`
@@ -23,9 +23,8 @@ type definition struct {
 	Meta         json.RawMessage `json:"_meta,omitempty"`
 }
 
-// newDefinition makes what clients get of an offer. Of the definition of an MCP server they
-// get what a manifest has no field for, and its title and annotations as they are as
-// long as no manifest says otherwise.
+// newDefinition returns the definition of an offer for clients. It takes the fields that a manifest lacks
+// from the definition of the MCP server, and also title and annotations unless a manifest changes them.
 func newDefinition(name string, o Offer) definition {
 	spec := &o.Tool.Spec
 	w := definition{Name: name, Description: spec.Description, InputSchema: withRootType(spec.InputSchema), OutputSchema: spec.OutputSchema}
@@ -50,12 +49,12 @@ func newDefinition(name string, o Offer) definition {
 	return w
 }
 
-// annotations are hints as MCP has them; none when nothing is said.
+// annotations returns hints in the form of MCP; nil if no hint is set.
 func annotations(h *v1.Hints) json.RawMessage {
 	if h.ReadOnly == nil && h.Destructive == nil && h.Idempotent == nil && h.OpenWorld == nil {
 		return nil
 	}
-	raw, _ := json.Marshal(struct { // of booleans: it cannot fail
+	raw, _ := json.Marshal(struct { // booleans: encoding cannot fail
 		ReadOnly    *bool `json:"readOnlyHint,omitempty"`
 		Destructive *bool `json:"destructiveHint,omitempty"`
 		Idempotent  *bool `json:"idempotentHint,omitempty"`
@@ -71,7 +70,7 @@ func orNone(h *v1.Hints) v1.Hints {
 	return *h
 }
 
-// kind returns raw when it begins as a value of its kind must.
+// kind returns raw if it begins with the given byte; otherwise nil.
 func kind(raw json.RawMessage, first byte) json.RawMessage {
 	if len(raw) == 0 || raw[0] != first {
 		return nil
@@ -79,9 +78,9 @@ func kind(raw json.RawMessage, first byte) json.RawMessage {
 	return raw
 }
 
-// forOlder is the tool as older clients can read it: until 2025-11-25 the root type of an output
-// schema is object. One that refers to a definition of an object gets the type beside the reference,
-// and any other is left out.
+// forOlder returns the definition for older clients: until 2025-11-25 the root type of an output schema
+// must be object. If the schema refers to a definition of an object, the type is added beside the
+// reference. Any other schema is left out.
 func (w definition) forOlder() definition {
 	switch {
 	case refersToObject(w.OutputSchema):
@@ -92,8 +91,8 @@ func (w definition) forOlder() definition {
 	return w
 }
 
-// refersToObject reports whether a schema takes objects alone because its root is a reference to one
-// of its own definitions that says so.
+// refersToObject reports whether a schema allows only objects because its root refers to one of its own
+// definitions with that type.
 func refersToObject(raw json.RawMessage) bool {
 	var root map[string]any
 	if json.Unmarshal(raw, &root) != nil || root["type"] != nil {
@@ -110,7 +109,7 @@ func refersToObject(raw json.RawMessage) bool {
 	return at["type"] == "object"
 }
 
-// metaOf reads a _meta object so that its values are written as they came.
+// metaOf parses a _meta object, whose values are written unchanged later.
 func metaOf(raw json.RawMessage) map[string]any {
 	var values map[string]json.RawMessage
 	if json.Unmarshal(raw, &values) != nil || len(values) == 0 {

@@ -19,7 +19,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// The methods of MCP that a server answers.
+// The MCP methods that a server answers.
 const (
 	methodInitialize = "initialize"
 	methodDiscover   = "server/discover"
@@ -28,13 +28,13 @@ const (
 	methodListen     = "subscriptions/listen"
 )
 
-// answer is a result; result, the one of tools/call, is the largest.
+// answer is the result of a request. The largest is result, for tools/call.
 type answer interface {
-	// mark says in a result for a client of 2026-07-28 that it is final, and whose it is.
+	// mark marks the result as complete and names its server, for a client of 2026-07-28.
 	mark(by *sdk.Implementation)
 }
 
-// base is what every result may have.
+// base holds the members common to all results.
 type base struct {
 	Meta map[string]any `json:"_meta,omitempty"`
 	Type string         `json:"resultType,omitempty"`
@@ -50,11 +50,11 @@ func (b *base) mark(by *sdk.Implementation) {
 	b.Meta[wire.MetaServer] = by
 }
 
-// method is how a request is answered.
+// method describes how to answer a request.
 type method struct {
-	old, modern bool // the protocol versions that have it
-	session     bool // only a session has a use for it
-	call        bool // it takes as long as a call, and the client may be asked meanwhile
+	old, modern bool // the protocol versions that have the method
+	session     bool // useful only in a session
+	call        bool // may take as long as a call, and may ask the client
 	do          handler
 }
 
@@ -62,7 +62,7 @@ type handler = func(*Server, context.Context, *request) (answer, error)
 
 var methods map[string]method
 
-func init() { // the handlers lead back to it
+func init() { // avoids an initialization cycle, because the handlers refer to the table
 	methods = map[string]method{
 		methodInitialize:           {old: true, do: (*Server).initialize},
 		methodPing:                 {old: true, do: func(*Server, context.Context, *request) (answer, error) { return &base{}, nil }},
@@ -82,7 +82,7 @@ func init() { // the handlers lead back to it
 	}
 }
 
-// dispatch answers a request with a result or a JSON-RPC error. A panic ends that request alone.
+// dispatch answers a request with a result or a JSON-RPC error. A panic ends only that request.
 func (s *Server) dispatch(ctx context.Context, r *request) (res answer, failed *jsonrpc.Error) {
 	ctx, op := s.observe(ctx, r)
 	var err error
@@ -131,7 +131,7 @@ func (s *Server) dispatch(ctx context.Context, r *request) (res answer, failed *
 	return nil, failed
 }
 
-// said hears a notification of a client.
+// said handles a notification of a client.
 func (s *Server) said(m wire.Message, session *session) {
 	if session == nil {
 		return
@@ -152,7 +152,7 @@ type reply struct {
 	uncounted bool
 }
 
-// write returns the message of an answer.
+// write returns the message for a result or an error.
 func write(id json.RawMessage, res answer, failed *jsonrpc.Error) *reply {
 	a := &reply{failed: failed}
 	if r, ok := res.(*result); ok {
@@ -168,7 +168,7 @@ func write(id json.RawMessage, res answer, failed *jsonrpc.Error) *reply {
 	return a
 }
 
-// status is that of a response over HTTP (MCP specification 2026-07-28, basic/transports).
+// status returns the HTTP status of the response (MCP specification 2026-07-28, basic/transports).
 func (a *reply) status(modern bool) int {
 	switch {
 	case a.uncounted:
@@ -185,8 +185,8 @@ func (a *reply) status(modern bool) int {
 	return http.StatusOK
 }
 
-// identify finds out which protocol version a request is of, and what its client can do. Over HTTP the
-// headers say the version, too, and are compared with the request by then.
+// identify determines the protocol version of a request and the capabilities of its client. Over HTTP, the
+// version in the headers has been compared with that of the request before.
 func (s *Server) identify(r *request) *jsonrpc.Error {
 	said, ok := r.Meta.Text(wire.MetaVersion)
 	if !ok {
@@ -227,7 +227,7 @@ type welcome struct {
 	base
 }
 
-// cacheable says for whom a list may be kept, and for how long (MCP 2026-07-28).
+// cacheable states who may cache a list, and for how long (MCP 2026-07-28).
 type cacheable struct {
 	TTL   int    `json:"ttlMs"`
 	Scope string `json:"cacheScope"`
@@ -242,10 +242,10 @@ func (s *Server) cacheable(scope string) *cacheable {
 
 var capabilities = json.RawMessage(`{"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}`)
 
-// statelessCapabilities are those without what only a session has a use for.
+// statelessCapabilities are the capabilities without those that need a session.
 var statelessCapabilities = json.RawMessage(`{"completions":{},"prompts":{},"resources":{},"tools":{}}`)
 
-// initialize begins a session, which the transport has made.
+// initialize begins the session that the transport has created.
 func (s *Server) initialize(ctx context.Context, r *request) (answer, error) {
 	asked, err := r.text("protocolVersion")
 	if err != nil {

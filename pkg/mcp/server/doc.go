@@ -1,5 +1,5 @@
-// Package server serves a catalog of tools, prompts and resources as one MCP
-// server, over stdio and streamable HTTP.
+// Package server serves a catalog of tools, prompts and resources as one MCP server, over stdio and
+// streamable HTTP.
 //
 //	s := server.New(catalog, server.Options{Name: "toolctl", Version: "1.0.0"})
 //	err := s.ServeStdio(ctx, os.Stdin, os.Stdout)
@@ -7,12 +7,11 @@
 //
 // # Two versions, one endpoint
 //
-// Clients of MCP 2025-11-25 and older open a session with initialize; those of
-// 2026-07-28 send each request on its own. Over HTTP both are served at one
-// address, by one table of methods.
+// Clients of MCP 2025-11-25 and older open a session with initialize. Clients of 2026-07-28 send each
+// request on its own. Over HTTP both use the same address and the same table of methods.
 //
-// The response over HTTP is one JSON document if the answer comes first. It is a stream if the
-// client gets another message before the answer.
+// An HTTP response is one JSON document, unless the client gets another message before the result. In that
+// case it is a stream.
 //
 // # Prompts and resources
 //
@@ -24,18 +23,17 @@
 //
 // # Sessions
 //
-// Policies count calls by session: the MCP session, or the process over stdio. The session of
-// a client without an MCP session is its principal, with the text of _meta
-// "toolctl.dev/session" if the client sends one. Clients without a session and a principal
-// share one session as long as the server runs. _meta "toolctl.dev/turn" names the turn of
-// a call. MCP has no turns, so the turn of unnamed calls ends when their session has had no
-// running call for Options.TurnIdle.
+// Policies count calls by session: the MCP session, or the process over stdio. For a client without an MCP
+// session, the session is its principal, combined with the text of _meta "toolctl.dev/session" if the
+// client sends one. Clients without a session and a principal share one session while the server runs.
+// _meta "toolctl.dev/turn" names the turn of a call. MCP has no turns, so the turn of calls without that
+// name ends when their session has had no running call for Options.TurnIdle.
 //
 // # Errors
 //
-// A call of an unknown tool gets the JSON-RPC error -32602. Every other failed call gets a
-// result with isError, whose text lists the violations of the arguments, or names the rule that
-// refused the call with its limit and its count.
+// A call of an unknown tool gets the JSON-RPC error -32602. Every other failed call gets a result with
+// isError, whose text lists the violations of the arguments, or names the rule that refused the call with
+// its limit and its count.
 //
 // The types of the MCP SDK do not leave this package.
 package server

@@ -23,17 +23,17 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// endpoint is the server over HTTP, for clients of every protocol version.
+// endpoint serves clients of every protocol version over HTTP.
 type endpoint struct {
 	server   *Server
 	opts     HTTPOptions
-	local    func(*http.Request) bool // it came to an address of loopback
-	named    string                   // one more name of loopback, for mounts; "" for none
+	local    func(*http.Request) bool // the request came to a loopback address
+	named    string                   // an additional loopback name for mounts; may be empty
 	cross    *http.CrossOriginProtection
-	replays  *admission.Quota // events that are kept to be sent again
+	replays  *admission.Quota // events kept for replay
 	sessions *admission.Quota
-	forwards *admission.Quota // requests that other replicas answer
-	verifier *access.Verifier // of OAuth tokens; nil without
+	forwards *admission.Quota // requests forwarded to other replicas
+	verifier *access.Verifier // for OAuth tokens; nil without OAuth
 }
 
 func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*endpoint, error) {
@@ -52,12 +52,12 @@ func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*end
 	return d, err
 }
 
-// route is the entrance of MCP clients.
+// route returns the entrance for MCP clients.
 func (d *endpoint) route() admission.Route {
 	return admission.Route{Pattern: "/mcp", Kind: kindOf, Enter: d.enter}
 }
 
-// kindOf says which requests of MCP last.
+// kindOf returns the kind of an MCP request, to recognize streams.
 func kindOf(r *http.Request) admission.Kind {
 	if r.Method == http.MethodGet || r.Header.Get(wire.HeaderMethod) == methodListen {
 		return admission.KindStream
@@ -65,12 +65,12 @@ func kindOf(r *http.Request) admission.Kind {
 	return admission.KindCall
 }
 
-// serve returns what answers the HTTP requests of a caller once they are admitted.
+// serve returns the handler for the admitted HTTP requests of a caller.
 func (d *endpoint) serve(c caller) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if kindOf(r) == admission.KindStream {
 			ends := d.server.calls.OnRefuse
-			if strings.HasPrefix(r.Header.Get(wire.HeaderEvent), eventPrefix) { // it has the answer of a call
+			if strings.HasPrefix(r.Header.Get(wire.HeaderEvent), eventPrefix) { // the stream contains the response of a call
 				ends = d.server.calls.OnStop
 			}
 			var stop func()
@@ -100,7 +100,7 @@ func (d *endpoint) serve(c caller) http.HandlerFunc {
 		if !acceptMessage(w, r, in) {
 			return
 		}
-		if method := in.message.Method; method != methodCall && method != methodListen { // those are counted by themselves
+		if method := in.message.Method; method != methodCall && method != methodListen { // calls and listeners have their own counts
 			if err := d.server.admission.Requests.Take(c.Principal); err != nil {
 				unavailable(w, err.Error())
 				return
@@ -120,8 +120,8 @@ func (d *endpoint) serve(c caller) http.HandlerFunc {
 	}
 }
 
-// takeSession takes one more session for a principal. When it has all that it may have its own session that
-// was idle longest makes room, and when there are no more at all, that of anyone.
+// takeSession reserves a session for a principal. If the principal has used up its share, its own longest
+// idle session ends; if all sessions are in use, the longest idle session of any principal ends.
 func (d *endpoint) takeSession(ctx context.Context, who string) error {
 	err := d.sessions.Take(who)
 	var full *admission.QuotaError
@@ -144,7 +144,7 @@ func (d *endpoint) takeSession(ctx context.Context, who string) error {
 	return d.sessions.Wait(ctx, who, budget.Patience)
 }
 
-// refuse answers a request that comes once the server stops, and of which nothing is done.
+// refuse answers a request that arrives while the server is stopping. The request has no effect.
 func (d *endpoint) refuse(w http.ResponseWriter, r *http.Request) {
 	m := d.server.opts.Replica
 	if m != nil {
@@ -187,8 +187,8 @@ func unavailable(w http.ResponseWriter, text string) {
 	http.Error(w, text, http.StatusServiceUnavailable)
 }
 
-// noSession refuses a request of the older protocol version outside a session (MCP specification
-// 2025-11-25, transports, session management).
+// noSession refuses a request of an older protocol version outside a session (MCP specification 2025-11-25,
+// transports, session management).
 func noSession(w http.ResponseWriter, id json.RawMessage) {
 	writeAnswer(w, http.StatusBadRequest, write(id, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "no session: start with initialize, and send its " + wire.HeaderSession + " header, or send the " + wire.HeaderVersion + " header of " + wire.ModernVersion + "; started with --stateless, the server needs no session"}).text)
 }

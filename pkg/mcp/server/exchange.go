@@ -19,7 +19,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// acceptMessage answers a POST whose headers or body are not those of a message; false says that it did.
+// acceptMessage reports whether the headers and body of a POST are those of a message. If not, it has
+// responded with an error.
 func acceptMessage(w http.ResponseWriter, r *http.Request, in *received) bool {
 	version := r.Header.Get(wire.HeaderVersion)
 	switch kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); {
@@ -39,17 +40,17 @@ func acceptMessage(w http.ResponseWriter, r *http.Request, in *received) bool {
 	return false
 }
 
-// request makes what is answered of a message, and the response that answers it.
+// request creates the request for a message, and its response.
 func (in *received) request(w http.ResponseWriter, r *http.Request, c caller) (*request, *response) {
 	out := &response{w: w, control: http.NewResponseController(w), chunked: r.ProtoAtLeast(1, 1)}
 	return &request{Message: in.message, principal: c.Principal, header: r.Header, body: in.body, to: out}, out
 }
 
-// unsaidVersion is that of clients without the header, which later versions ask for.
+// unsaidVersion is the version of clients without the version header, which later versions require.
 const unsaidVersion = "2025-03-26"
 
-// alone answers a request without a session: one of 2026-07-28, which ends with its connection, or one of an older
-// client, which does not; see HTTPOptions.Stateless.
+// alone answers a request without a session: a request of 2026-07-28, which ends with its connection, or a
+// request of an older client, which does not; see HTTPOptions.Stateless.
 func (d *endpoint) alone(w http.ResponseWriter, r *http.Request, c caller, in *received) {
 	q, out := in.request(w, r, c)
 	if q.Kind() != wire.Call {
@@ -104,7 +105,7 @@ func (d *endpoint) headersAgree(q *request, version, said string) *jsonrpc.Error
 	return nil
 }
 
-// initialize begins a session.
+// initialize creates a session and answers the initialize request.
 func (d *endpoint) initialize(w http.ResponseWriter, r *http.Request, c caller, in *received) {
 	q, out := in.request(w, r, c)
 	if err := d.takeSession(r.Context(), q.principal); err != nil {
@@ -129,7 +130,8 @@ func (d *endpoint) initialize(w http.ResponseWriter, r *http.Request, c caller, 
 	out.answer(q.ID, res, failed, false)
 }
 
-// member returns the session of a request until done is called. It answers one that is in none.
+// member returns the session of a request, which is in use until done is called. It responds with an error
+// if there is no such session.
 func (d *endpoint) member(w http.ResponseWriter, r *http.Request, principal string) (n *session, done func()) {
 	id := r.Header.Get(wire.HeaderSession)
 	n, done = d.server.find(id)
@@ -169,8 +171,8 @@ func (d *endpoint) inSession(w http.ResponseWriter, r *http.Request, c caller, i
 	conn := connectionOf(r, c)
 	conn.next(n)
 	q.session = n
-	// The end of the connection is not the end of a request (MCP specification 2025-11-25,
-	// basic/transports, sending messages).
+	// A broken connection does not end a request (MCP specification 2025-11-25, basic/transports, sending
+	// messages).
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer cancel(nil)
 	failed := d.server.identify(q)
@@ -185,13 +187,13 @@ func (d *endpoint) inSession(w http.ResponseWriter, r *http.Request, c caller, i
 		ctx, settle = out.inSession(ctx, n, r.Header.Get(wire.HeaderVersion), d.server.opts.StreamAfter)
 		res, failed = d.server.dispatch(ctx, q)
 		settle()
-		n.running.End(q.ID) // before its client knows, which may use the id again
+		n.running.End(q.ID) // before the client gets the response, because it may then reuse the ID
 	}
 	out.answer(q.ID, res, failed, false)
 	conn.ended(out)
 }
 
-// batch answers messages of a session that came together.
+// batch answers a batch of messages of a session.
 func (d *endpoint) batch(out *response, r *http.Request, n *session, q *request, all []wire.Message) {
 	if !n.batches() {
 		http.Error(out.w, "JSON-RPC batches are for sessions of versions before "+batchless, http.StatusBadRequest)
@@ -209,7 +211,7 @@ func duplicate(id json.RawMessage) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "duplicate in-flight request ID " + string(id)}
 }
 
-// get is the stream for what is said outside of requests, or takes up that of a request.
+// get serves the stream for messages outside of requests, or resumes the stream of a request.
 func (d *endpoint) get(w http.ResponseWriter, r *http.Request, principal string) {
 	if r.Header.Get(wire.HeaderSession) == "" {
 		http.Error(w, "Bad Request: GET requires an "+wire.HeaderSession+" header", http.StatusBadRequest)
@@ -222,7 +224,7 @@ func (d *endpoint) get(w http.ResponseWriter, r *http.Request, principal string)
 	defer done()
 	if last := r.Header.Get(wire.HeaderEvent); last != "" {
 		if s, after := n.replays.find(last); s == nil || !s.stream.resume(r.Context(), w, s, after) {
-			// 404 would say that the session is not found.
+			// A 404 would mean that the session does not exist.
 			http.Error(w, "cannot resume after the event "+strconv.Quote(last)+": it belongs to another session or has expired", http.StatusBadRequest)
 		}
 		return
@@ -231,7 +233,7 @@ func (d *endpoint) get(w http.ResponseWriter, r *http.Request, principal string)
 	stop, ok := n.listen(func(text []byte) {
 		select {
 		case said <- text:
-		default: // a client that does not read misses some
+		default: // a client that does not read loses messages
 		}
 	})
 	if !ok {
@@ -241,7 +243,7 @@ func (d *endpoint) get(w http.ResponseWriter, r *http.Request, principal string)
 	defer stop()
 	out := &response{w: w, control: http.NewResponseController(w)}
 	streamHeaders(w)
-	_, _ = w.Write([]byte(": ok\n\n")) // proxies hand on no headers without a body
+	_, _ = w.Write([]byte(": ok\n\n")) // some proxies forward the headers only with the first bytes of the body
 	out.flush()
 	for {
 		select {
@@ -257,10 +259,10 @@ func (d *endpoint) get(w http.ResponseWriter, r *http.Request, principal string)
 	}
 }
 
-// maxSaid is how much waits for a client that does not read.
+// maxSaid is the maximum number of messages that wait for a client.
 const maxSaid = 64
 
-// remove ends a session.
+// remove ends a session on request of its client.
 func (d *endpoint) remove(w http.ResponseWriter, r *http.Request, principal string) {
 	if r.Header.Get(wire.HeaderSession) == "" {
 		http.Error(w, "Bad Request: DELETE requires an "+wire.HeaderSession+" header", http.StatusBadRequest)
@@ -275,7 +277,7 @@ func (d *endpoint) remove(w http.ResponseWriter, r *http.Request, principal stri
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// noMethod answers a request of another HTTP method.
+// noMethod answers a request with an HTTP method that is not allowed.
 func noMethod(w http.ResponseWriter, allow string) {
 	w.Header().Set("Allow", allow)
 	http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)

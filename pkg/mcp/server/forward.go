@@ -15,13 +15,13 @@ import (
 	"toolctl.dev/toolctl/pkg/replica"
 )
 
-// Sessions and suspended calls live in the process that began them. With replicas, a request of one that
-// another process has is forwarded to that process; see pkg/replica.
+// Sessions and suspended calls live in the process that created them. With replicas, a request for a
+// session or call of another process is forwarded to that process; see pkg/replica.
 
 const sessionEnded = "session not found: its replica has ended; start a new session with initialize"
 
-// forwardToOwner answers a request of a session or of a suspended call that another replica has, or that no
-// replica made; false says that it is answered here.
+// forwardToOwner forwards a request if its session or suspended call belongs to another replica, and
+// refuses it if no replica created the session. It returns false if this replica must answer the request.
 func (d *endpoint) forwardToOwner(w http.ResponseWriter, r *http.Request, in *received, c caller) bool {
 	m := d.server.opts.Replica
 	if m == nil {
@@ -32,7 +32,7 @@ func (d *endpoint) forwardToOwner(w http.ResponseWriter, r *http.Request, in *re
 			http.Error(w, replica.ErrCredential.Error(), http.StatusUnauthorized)
 			return true
 		}
-		return false // it is never forwarded again
+		return false // a request is forwarded only once
 	}
 	modern := wire.IsModern(r.Header.Get(wire.HeaderVersion))
 	var owner string
@@ -49,7 +49,7 @@ func (d *endpoint) forwardToOwner(w http.ResponseWriter, r *http.Request, in *re
 	} else {
 		state, _ := in.message.Params.Text("requestState")
 		if owner, _, ok = m.OpenCall(state); !ok {
-			return false // there is none, or the handler says what is wrong with it
+			return false // no state, or the handler reports the error in it
 		}
 	}
 	if owner == m.ID() {
@@ -59,7 +59,7 @@ func (d *endpoint) forwardToOwner(w http.ResponseWriter, r *http.Request, in *re
 	return true
 }
 
-// forward has the owner of a session or a call answer a request.
+// forward sends a request to the replica that owns its session or call, and passes the response on.
 func (d *endpoint) forward(w http.ResponseWriter, r *http.Request, owner string, in *received, from caller) {
 	if err := d.forwards.Take(from.Principal); err != nil {
 		unavailable(w, err.Error())
@@ -79,14 +79,14 @@ func (d *endpoint) forward(w http.ResponseWriter, r *http.Request, owner string,
 	id := in.message.ID
 	switch gone := errors.Is(err, replica.ErrGone); {
 	case begun && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream"):
-		if id != nil { // the answer to a request is what is missing
+		if id != nil { // only a request needs a response
 			out := &response{w: w, control: http.NewResponseController(w)}
-			_ = out.event(lost(id, err), false) // the client may be gone
+			_ = out.event(lost(id, err), false) // the client may have gone
 		}
 	case begun:
-		panic(http.ErrAbortHandler) // half an answer must not look whole
+		panic(http.ErrAbortHandler) // an incomplete response must not look complete
 	case in.message.Method == methodCall && errors.Is(err, replica.ErrLost):
-		writeAnswer(w, http.StatusOK, lost(id, err)) // other statuses have clients make it again
+		writeAnswer(w, http.StatusOK, lost(id, err)) // with another status, clients would repeat the call
 	case errors.Is(err, admission.ErrStopping):
 		d.refuse(w, r)
 	case gone && wire.IsModern(r.Header.Get(wire.HeaderVersion)):
@@ -105,7 +105,7 @@ func (d *endpoint) forward(w http.ResponseWriter, r *http.Request, owner string,
 	}
 }
 
-// lost answers a call whose answer did not come from the replica that made it.
+// lost returns the response for a call whose response from the other replica was lost.
 func lost(id json.RawMessage, err error) []byte {
 	why := "the replica that made the call cannot be reached"
 	switch {
@@ -117,8 +117,8 @@ func lost(id json.RawMessage, err error) []byte {
 	return write(id, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: why + ": the tool may have run. Find out before you repeat the call"}).text
 }
 
-// enterForwarded takes requests that other replicas forward. Where they came from was checked by those, which
-// also counted them in the rate of their caller.
+// enterForwarded accepts requests that other replicas forward. Those replicas have checked the origin and
+// counted the request toward the rate of its caller.
 func (d *endpoint) enterForwarded(r *http.Request) admission.Entry {
 	f, err := d.server.opts.Replica.Accept(r)
 	if err == nil && d.opts.authenticates() && f.Caller.Principal == "" {

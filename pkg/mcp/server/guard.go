@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/replica"
 )
 
-// caller is who sent a request, according to its token.
+// caller is the sender of a request, according to its token.
 type caller struct {
 	Caller
 	scopes []string // of an OAuth token
@@ -22,15 +22,16 @@ type caller struct {
 	forwarded *replica.Forwarded
 }
 
-// refusal is why a request is turned away.
+// refusal describes why a request is rejected.
 type refusal struct {
 	status int
-	code   string // of RFC 6750, section 3.1; empty when the request brought no token
+	code   string // of RFC 6750, section 3.1; empty if the request had no token
 	text   string
 }
 
-// enter says where a request to /mcp comes from (MCP specification, transports, security warning: a web page
-// must not reach the server through its visitor's browser, be it by a name that leads here), and who sends it.
+// enter checks the origin of a request to /mcp and identifies its sender. A web page must not reach the
+// server through its visitor's browser, even by a name that resolves to this machine (MCP specification,
+// transports, security warning).
 func (d *endpoint) enter(r *http.Request) admission.Entry {
 	stranger := admission.Stranger(r)
 	if !d.hostAllowed(r) {
@@ -63,12 +64,12 @@ const (
 	foreignOrigin = "requests from this origin are not allowed"
 )
 
-// identified says who sends a request.
+// identified identifies the sender of a request.
 func (d *endpoint) identified(r *http.Request) admission.Entry {
 	in, known := admission.Entry{Caller: admission.Anonymous(r)}, caller{}
 	if d.opts.authenticates() {
 		c, refused := d.authenticate(r)
-		if refused != nil { // who guesses tokens is slowed down too
+		if refused != nil { // also slows down attempts to guess tokens
 			return admission.Entry{Caller: admission.Stranger(r), Early: true, Answer: func(w http.ResponseWriter, _ *http.Request) { d.challenge(w, *refused) }}
 		}
 		in.Caller, known = admission.Principal(c.Principal), c
@@ -86,8 +87,7 @@ func (d *endpoint) identified(r *http.Request) admission.Entry {
 
 func (o *HTTPOptions) authenticates() bool { return o.Tokens != nil || o.OAuth != nil }
 
-// authenticate reads the token of a request (RFC 6750, section 2.1; tokens in a query
-// are not taken).
+// authenticate reads the token of a request (RFC 6750, section 2.1; tokens in a query are not accepted).
 func (d *endpoint) authenticate(r *http.Request) (caller, *refusal) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) > 1 {
@@ -104,7 +104,7 @@ func (d *endpoint) authenticate(r *http.Request) (caller, *refusal) {
 	return d.verify(r.Context(), presented)
 }
 
-// verify returns who a token is of.
+// verify returns the caller that a token identifies.
 func (d *endpoint) verify(ctx context.Context, presented string) (caller, *refusal) {
 	if t := d.opts.Tokens; t != nil {
 		if known, ok := t.of(presented); ok {
@@ -129,8 +129,8 @@ func (d *endpoint) verify(ctx context.Context, presented string) (caller, *refus
 	return caller{Caller: Caller{Principal: token.Principal, Groups: token.Groups, Expires: token.Expires}, scopes: token.Scopes}, nil
 }
 
-// challenge turns a request away and says how to come back (RFC 6750, section 3; RFC
-// 9728, section 5.1; MCP specification, authorization).
+// challenge rejects a request and tells the client how to authenticate (RFC 6750, section 3; RFC 9728,
+// section 5.1; MCP specification, authorization).
 func (d *endpoint) challenge(w http.ResponseWriter, why refusal) {
 	if why.status == http.StatusServiceUnavailable {
 		unavailable(w, why.text)
@@ -150,7 +150,8 @@ func (d *endpoint) challenge(w http.ResponseWriter, why refusal) {
 	http.Error(w, why.text, why.status)
 }
 
-// lasting returns the request of a stream, which ends when the token that opened it does, or when ends says so.
+// lasting returns the request for a stream, which ends when the token of the request expires or is revoked,
+// or when ends calls its function.
 func (c *caller) lasting(r *http.Request, ends func(func()) (forget func() bool)) (_ *http.Request, stop func()) {
 	ctx, cancel := context.WithCancel(r.Context())
 	if !c.Expires.IsZero() {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// Validate returns what is wrong with the options.
+// Validate returns an error if the options are invalid.
 func (o HTTPOptions) Validate() error {
 	if o.OAuth != nil {
 		if err := o.OAuth.Validate(); err != nil {
@@ -17,7 +17,7 @@ func (o HTTPOptions) Validate() error {
 	return err
 }
 
-// crossOrigin lets requests from AllowedOrigins pass the checks of browsers' requests.
+// crossOrigin returns the protection against cross-origin requests, which lets AllowedOrigins pass.
 func (o *HTTPOptions) crossOrigin() (*http.CrossOriginProtection, error) {
 	cross := http.NewCrossOriginProtection()
 	for _, origin := range o.AllowedOrigins {
@@ -28,11 +28,10 @@ func (o *HTTPOptions) crossOrigin() (*http.CrossOriginProtection, error) {
 	return cross, nil
 }
 
-// Handler serves what [Server.Serve] does, for a server of the program that calls it, until
-// [Server.Close]. Requests to a loopback address must have a Host header that names one. The
-// listener, TLS and the times that a connection may take are for that server to see to, and
-// so is who reaches it: HTTPOptions.Insecure is not asked. Options that are not valid make a
-// handler that refuses everything.
+// Handler returns a handler with the routes of [Server.Serve] for an HTTP server of the calling program. It
+// serves until [Server.Close]. Requests to a loopback address must have a Host header with a loopback name.
+// The calling program is responsible for the listener, TLS, connection timeouts and network exposure:
+// Handler ignores HTTPOptions.Insecure. With invalid options, the handler refuses all requests.
 func (s *Server) Handler(o HTTPOptions) http.Handler {
 	o = o.withDefaults(s.admission.Limits().MemoryBudget)
 	if o.authenticates() {
@@ -54,8 +53,8 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 	return s.routes(d, o)
 }
 
-// Close takes no more calls, lets those that run go on for Options.DrainTimeout, and ends
-// the sessions. Serve and ServeStdio do that by themselves.
+// Close refuses new calls, lets running calls continue for Options.DrainTimeout, and ends the sessions.
+// Serve and ServeStdio do this by themselves.
 func (s *Server) Close() {
 	s.end(s.drain())
 	s.sessions.ending.Wait()

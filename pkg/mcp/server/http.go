@@ -18,65 +18,67 @@ import (
 	"toolctl.dev/toolctl/pkg/replica"
 )
 
-// HTTPOptions configure [Server.ListenAndServe]; the zero value serves clients of
-// this machine.
+// HTTPOptions configure [Server.ListenAndServe]. The zero value serves clients of this machine.
 type HTTPOptions struct {
-	// Tokens are the bearer tokens that clients must show one of. Default: none is asked for.
+	// Tokens are the accepted bearer tokens. Default: no bearer token is required.
 	Tokens *Tokens
-	// OAuth makes clients show an access token, besides those of Tokens. Default: none is asked for.
+	// OAuth makes the server accept OAuth access tokens, in addition to Tokens. Default: no access token is
+	// required.
 	OAuth *OAuth
-	// BothLoopbacks listens at the same port of the other loopback address too (127.0.0.1, ::1), and
-	// fails where that is taken: browsers try both for a name below localhost. Default: false.
+	// BothLoopbacks makes the server also listen at the same port of the other loopback address (127.0.0.1,
+	// ::1), and fail if that port is in use, because browsers try both addresses for a name below localhost.
+	// Default: false.
 	BothLoopbacks bool
-	// Insecure allows an address that other machines reach without authentication. Default: it is refused.
+	// Insecure allows an address that other machines can reach without authentication. Default: such an address
+	// is refused.
 	Insecure bool
 	// TLS makes the server speak HTTPS. Default: HTTP.
 	TLS *tls.Config
-	// AllowedHosts are names that the Host header may have, without port. Default: names
-	// of this machine's loopback when the address is one, else any.
+	// AllowedHosts are the host names accepted in the Host header, without port. Default: the names of this
+	// machine's loopback if the server listens on a loopback address, otherwise any name.
 	AllowedHosts []string
-	// AllowedOrigins are web pages that may use the server, such as
-	// "http://localhost:6274"; they get the headers of CORS. Default: none, and a browser's
-	// request from another origin is refused.
+	// AllowedOrigins are web pages that may use the server, such as "http://localhost:6274"; they get CORS
+	// headers. Default: none, so that browser requests from other origins are refused.
 	AllowedOrigins []string
-	// Stateless answers clients of 2025-11-25 and older without a session, each request on its own as those of
-	// 2026-07-28: they need not send Mcp-Session-Id, and cannot be asked or told anything. Default: they have a session.
+	// Stateless answers each request of clients of 2025-11-25 and older without a session, as for clients of
+	// 2026-07-28. The clients need not send Mcp-Session-Id, and cannot receive requests or notifications.
+	// Default: such clients have a session.
 	Stateless bool
-	// MaxSessions is the maximum number of sessions of clients of 2025-11-25 and older. For one more, the session
-	// that was idle longest ends; while none is idle, initialize gets status 503. Default: what a quarter of
-	// the memory budget holds at 20 KiB each.
+	// MaxSessions is the maximum number of sessions of clients of 2025-11-25 and older. A further session
+	// replaces the one that was idle longest; if no session is idle, initialize gets status 503. Default: as
+	// many as fit into a quarter of the memory budget at 20 KiB each.
 	MaxSessions int
-	// SessionTimeout ends a session that had no request and no stream for so long. Default: 30 minutes.
+	// SessionTimeout is how long a session without requests and streams is kept. Default: 30 minutes.
 	SessionTimeout time.Duration
-	// Warning returns what is wrong although the server serves, for /readyz, which anyone
-	// may read; "" when nothing is. Default: nothing ever is.
+	// Warning returns a problem that does not stop the server, for /readyz, which anyone may read; "" without a
+	// problem. Default: always "".
 	Warning func() string
-	// NotReady returns why the server takes no calls, for /readyz, which then has status 503
-	// and which anyone may read; "" when it does. Default: it always does.
+	// NotReady returns why the server accepts no calls, for /readyz, which then has status 503 and which anyone
+	// may read; "" if the server accepts calls. Default: always "".
 	NotReady func() string
-	// State returns what else /readyz says, by field; anyone may read it. Default: nothing.
+	// State returns additional fields for /readyz, which anyone may read. Default: none.
 	State func() map[string]any
-	// Routes are served too. Default: none.
+	// Routes are additional routes. Default: none.
 	Routes []admission.Route
-	// Now is the clock of tokens. Default: time.Now.
+	// Now is the clock for tokens. Default: time.Now.
 	Now func() time.Time
-	// Mounts make routes that ask [Access] who sends a request. They are behind the checks of the Host header and
-	// the origin. Their requests end when the server stops. Default: none.
+	// Mounts return routes that use [Access] to identify callers. The server checks the Host header and the
+	// origin of their requests, and ends the requests when it stops. Default: none.
 	Mounts []func(Access) []admission.Route
-	// Listening is told the address, once.
+	// Listening is called once, with the address.
 	Listening func(net.Addr)
 }
 
-// Default bounds of HTTP.
+// Default limits for HTTP.
 const (
 	sessionWeight         = 20 << 10 // bytes of a session
 	defaultSessionTimeout = 30 * time.Minute
 
-	headerTimeout  = 10 * time.Second       // to send the headers of a request
-	writeTimeout   = 30 * time.Second       // to take one piece of what a stream missed
-	idleTimeout    = 120 * time.Second      // between requests of one connection
-	answerTimeout  = 500 * time.Millisecond // to write the answers of calls that were cancelled, when the server stops
-	cutTimeout     = time.Second            // until connections are cut then
+	headerTimeout  = 10 * time.Second       // for the client to send the headers of a request
+	writeTimeout   = 30 * time.Second       // for the client to accept one piece of a replayed stream
+	idleTimeout    = 120 * time.Second      // between two requests on a connection
+	answerTimeout  = 500 * time.Millisecond // to write the responses of cancelled calls when the server stops
+	cutTimeout     = time.Second            // after that, until connections are cut
 	maxHeaderBytes = 64 << 10
 )
 
@@ -105,12 +107,12 @@ func (o HTTPOptions) withDefaults(memory int64) HTTPOptions {
 	return o
 }
 
-// ErrExposed says that an address can be reached from other machines without
-// authentication: clients must authenticate, or HTTPOptions.Insecure must be set.
+// ErrExposed means that other machines can reach an address without authentication: clients must
+// authenticate, or HTTPOptions.Insecure must be set.
 var ErrExposed = errors.New("it can be reached from other machines without authentication")
 
-// ListenError says why [Server.ListenAndServe] does not listen at an address: it is none,
-// it is taken, or [ErrExposed].
+// ListenError explains why [Server.ListenAndServe] cannot listen on an address: the address is invalid or
+// in use, or the error is [ErrExposed].
 type ListenError struct {
 	Address string
 	Err     error
@@ -118,7 +120,7 @@ type ListenError struct {
 
 func (e *ListenError) Error() string {
 	why := e.Err.Error()
-	var op *net.OpError // it and what follows name the address again
+	var op *net.OpError // the net errors repeat the address
 	var addr *net.AddrError
 	switch {
 	case errors.As(e.Err, &addr):
@@ -131,10 +133,11 @@ func (e *ListenError) Error() string {
 
 func (e *ListenError) Unwrap() error { return e.Err }
 
-// ListenAndServe serves HTTP at an address until ctx ends: MCP at /mcp, /healthz for
-// whether the process lives, /readyz for whether it takes requests. Then /readyz has status 503; after
-// Options.ShutdownDelay it takes no more requests, ends the streams, lets calls go on for Options.DrainTimeout, ends
-// the sessions and returns nil, at most two seconds later, whatever clients do. Any other error is why it cannot serve.
+// ListenAndServe serves HTTP at an address until ctx ends: MCP at /mcp, liveness at /healthz, and readiness
+// at /readyz. After ctx ends, /readyz has status 503. After Options.ShutdownDelay the server accepts no
+// more requests, ends the streams, lets calls continue for Options.DrainTimeout, ends the sessions, and
+// returns nil at most two seconds later, regardless of the clients. Any other error means that it cannot
+// serve.
 func (s *Server) ListenAndServe(ctx context.Context, address string, o HTTPOptions) error {
 	ln, err := Listen(ctx, address, o)
 	if err != nil {
@@ -143,10 +146,9 @@ func (s *Server) ListenAndServe(ctx context.Context, address string, o HTTPOptio
 	return s.Serve(ctx, ln, o)
 }
 
-// Listen listens at an address for [Server.Serve], unless o does not allow it. The error is
-// a [ListenError].
+// Listen listens on an address for [Server.Serve], if o allows it. The error is a [ListenError].
 func Listen(ctx context.Context, address string, o HTTPOptions) (net.Listener, error) {
-	const most = 16 // free ports that are tried
+	const most = 16 // maximum number of free ports to try
 	var lc net.ListenConfig
 	for try := 1; ; try++ {
 		ln, err := lc.Listen(ctx, "tcp", address)
@@ -166,7 +168,7 @@ func Listen(ctx context.Context, address string, o HTTPOptions) (net.Listener, e
 	}
 }
 
-// loopbacks listens at one port of both loopback addresses.
+// loopbacks listens on one port of both loopback addresses.
 type loopbacks struct {
 	net.Listener
 	beside net.Listener
@@ -174,8 +176,8 @@ type loopbacks struct {
 
 func (l *loopbacks) Close() error { return errors.Join(l.Listener.Close(), l.beside.Close()) }
 
-// besides listens at the port of a listener at the other loopback address too, unless the machine
-// has none; else it closes the listener.
+// besides makes the server also listen on the same port of the other loopback address, if the machine has
+// that address. On an error it closes the listener.
 func besides(ctx context.Context, ln net.Listener) (net.Listener, error) {
 	at := ln.Addr().(*net.TCPAddr)
 	other := net.TCPAddr{IP: net.IPv6loopback, Port: at.Port}
@@ -193,9 +195,9 @@ func besides(ctx context.Context, ln net.Listener) (net.Listener, error) {
 	return ln, nil
 }
 
-// Serve is [Server.ListenAndServe] with a listener of [Listen], which it closes.
+// Serve does the same as [Server.ListenAndServe] with a listener from [Listen], which it closes.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) error {
-	defer s.calls.Refuse() // whatever ends it
+	defer s.calls.Refuse() // for every way to return
 	o = o.withDefaults(s.admission.Limits().MemoryBudget)
 	local := isLoopback(ln.Addr())
 	if o.authenticates() {
@@ -248,7 +250,8 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) erro
 	return failed
 }
 
-// leave lets balancers see that the server stops, for Options.ShutdownDelay. Until then it takes requests.
+// leave announces the stop of the server to load balancers for Options.ShutdownDelay. The server still
+// accepts requests during that time.
 func (s *Server) leave() {
 	s.calls.Announce()
 	delay := time.NewTimer(s.opts.ShutdownDelay)
@@ -259,7 +262,7 @@ func (s *Server) leave() {
 	}
 }
 
-// shutdown stops taking connections, drains the calls and cuts what still hangs once they had to end.
+// shutdown stops accepting connections, drains the calls, and then cuts the remaining connections.
 func (s *Server) shutdown(srv *http.Server) {
 	ctx, late := context.WithCancel(context.Background())
 	defer late()
@@ -274,24 +277,24 @@ func (s *Server) shutdown(srv *http.Server) {
 	}()
 	answered := s.drain()
 	defer time.AfterFunc(cutTimeout, late).Stop()
-	s.end(answered) // its streams too, which Shutdown waits for
+	s.end(answered) // ends the streams too, for which Shutdown waits
 	<-closing
 	s.sessions.ending.Wait()
 }
 
-// end ends the sessions, with what hangs on them, when the calls had to end.
+// end ends the sessions and their streams after the calls have ended.
 func (s *Server) end(answered <-chan struct{}) {
 	patience := time.NewTimer(answerTimeout)
 	defer patience.Stop()
 	select {
 	case <-answered:
-	case <-patience.C: // the others are asked something, or do not read
+	case <-patience.C: // the other calls wait for their clients, or their clients do not read
 	}
 	s.endSessions()
 	<-answered
 }
 
-// routes lists every entrance of the server; there is no other.
+// routes lists all entrances of the server.
 func (s *Server) routes(d *endpoint, o HTTPOptions) *admission.Routes {
 	all := append([]admission.Route{
 		d.route(),
@@ -339,7 +342,7 @@ func writeState(w http.ResponseWriter, code int, state map[string]any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(state) // the client is gone
+	_ = json.NewEncoder(w).Encode(state) // the client may have gone
 }
 
 func isLoopback(a net.Addr) bool {

@@ -8,17 +8,17 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// defaultInstructions is what a model is told of the server when nobody wrote more.
+// defaultInstructions describe the server to a model by default.
 const defaultInstructions = `This server is a gateway to tools of several origins. A tool named a__b is the tool b of the MCP server a.
 Arguments are checked against the tool's input schema: when a call fails, its text lists each violation; fix the arguments and call again.
 A call may be refused by a policy: its text names the rule and the limit. Do not repeat a refused call unchanged.`
 
-// settleInstructions is how long the first answer to a client waits for the only
-// server behind this one to say something of itself.
+// settleInstructions is how long the first response to a client waits for the instructions of the only
+// server behind this server.
 const settleInstructions = 2 * time.Second
 
-// instructions are those of the options; else those of the only server that is served,
-// when nothing else is; else the default.
+// instructions returns the instructions of the options, or those of the only server that is served if the
+// catalog contains nothing else, or the default.
 func (s *Server) instructions(ctx context.Context) string {
 	if s.opts.Instructions != "" {
 		return s.opts.Instructions
@@ -36,7 +36,7 @@ func (s *Server) instructions(ctx context.Context) string {
 	return defaultInstructions
 }
 
-// onlyServer returns the server that everything served is of; nil when there is none.
+// onlyServer returns the server that provides all content; nil if there is no such server.
 func onlyServer(c Contents) *mcp.ServerState {
 	if len(c.Servers) != 1 || len(c.Prompts)+len(c.Resources) > 0 || c.Servers[0].Key.Kind != v1.KindMCPServer {
 		return nil

@@ -22,11 +22,11 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// library is the prompts and resources of a catalog at one time.
+// library holds the prompts and resources of a catalog at one time.
 type library struct {
 	lists    map[string][]listed // by "prompts", "resources" and "resourceTemplates"
-	promptOf map[string]remote   // by the names that clients know
-	serverOf map[string]v1.Key   // the MCPServer of a URI, or the manifest that declares it
+	promptOf map[string]remote   // by client-side name
+	serverOf map[string]v1.Key   // the owner of a URI: an MCPServer or the manifest that declares it
 	sourceOf map[string]v1.Key   // the MCPServer of a template
 	patterns []pattern
 }
@@ -41,7 +41,7 @@ type pattern struct {
 	template *uritemplate.Template
 }
 
-// maxTemplate is the longest template and address that are compared: a template
+// maxTemplate is the maximum length of templates and addresses that are compared, because a template
 // becomes a regular expression.
 const maxTemplate = 2048
 
@@ -102,15 +102,16 @@ func newLibrary(c Contents) *library {
 	return l
 }
 
-// add adds an entry to a list. One whose annotations are not JSON would spoil the whole list.
+// add adds an entry to a list. It skips an entry with invalid JSON, such as in annotations, because that
+// would make the whole list invalid.
 func (l *library) add(list, place string, entry any) {
 	if text, err := jsontext.Marshal(entry); err == nil {
 		l.lists[list] = append(l.lists[list], listed{listing: &listing{place: place, entry: text, legacy: text}})
 	}
 }
 
-// server returns the server that an address leads to: the one that lists it, else the
-// first with a template for it.
+// server returns the server for an address: the server that lists it, or else the first server with a
+// matching template.
 func (l *library) server(uri string) (v1.Key, bool) {
 	if k, ok := l.serverOf[uri]; ok {
 		return k, true
@@ -126,7 +127,7 @@ func (l *library) server(uri string) (v1.Key, bool) {
 	return v1.Key{}, false
 }
 
-// listResult is the answer to a request for a list.
+// listResult is the response to a request for a list.
 type listResult map[string]any
 
 func (l listResult) mark(by *sdk.Implementation) {
@@ -252,7 +253,7 @@ type readResult struct {
 	Contents []wire.Contents `json:"contents"`
 }
 
-// codeNoResource is what clients of 2025-11-25 and older know a missing resource by.
+// codeNoResource is the error code for a missing resource that clients of 2025-11-25 and older expect.
 const codeNoResource = -32002
 
 func noResource(uri, version string) error {
@@ -282,7 +283,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (answer, error) {
 	if err != nil {
 		return nil, relayed(err)
 	}
-	// What a server gave to one client may not be for others.
+	// A server may have made the result for one client only.
 	res := &readResult{cacheable: s.cacheable("private"), Contents: []wire.Contents{}}
 	for _, p := range parts {
 		if b := wire.BlockOf(p); b.Resource != nil {
@@ -346,8 +347,8 @@ func (s *Server) complete(ctx context.Context, r *request) (answer, error) {
 	return &completion{Completion: got}, nil
 }
 
-// relayed is the JSON-RPC error for what an MCP server could not do: its own, or that
-// it cannot be reached.
+// relayed returns the JSON-RPC error for an error of an MCP server: the server's own error, or an error
+// because it cannot be reached.
 func relayed(err error) error {
 	var upstream *v1.MCPError
 	var invalid *v1.ValidationError

@@ -19,33 +19,33 @@ import (
 )
 
 const (
-	// maxWatched bounds the subscriptions of one session.
+	// maxWatched limits the subscriptions of one session.
 	maxWatched = 1000
-	// unwatchTimeout is how long a server may take to hear that nobody listens any more.
+	// unwatchTimeout is how long a server may take to accept an unsubscribe request.
 	unwatchTimeout = 5 * time.Second
-	// settling is how long changes are waited for that are told as one.
+	// settling is the period in which changes are combined into one notification.
 	settling = 10 * time.Millisecond
 )
 
-// listeners are the streams of subscriptions/listen, and what clients are about to be told.
+// listeners holds the streams of subscriptions/listen, and the pending notifications.
 type listeners struct {
 	mu   sync.Mutex
 	all  map[*listener]bool
 	soon map[string]*time.Timer // by list
 }
 
-// listener is one stream.
+// listener is one stream of subscriptions/listen.
 type listener struct {
 	id    json.RawMessage
-	mu    sync.Mutex // held by what tells the client something; the acknowledgement comes first
+	mu    sync.Mutex // held while a message is sent; the acknowledgement comes first
 	to    channel
 	lists map[string]bool // "tools", "prompts", "resources"
 	uris  map[string]v1.Key
 }
 
-// ListChanged tells clients that a list may have changed: "tools", "prompts" or
-// "resources". [Server.Refresh] does it when what is listed is another; a server behind
-// the catalog may mean something that a list does not show. What comes at once is one.
+// ListChanged notifies clients that a list may have changed: "tools", "prompts" or "resources".
+// [Server.Refresh] calls it when the content of a list changes; a server behind the catalog may report
+// changes that the list does not show. Changes in quick succession are combined.
 func (s *Server) ListChanged(list string) {
 	l := &s.listeners
 	l.mu.Lock()
@@ -65,7 +65,7 @@ func (s *Server) ListChanged(list string) {
 	})
 }
 
-// ResourceUpdated tells the clients that subscribed to a resource that it changed.
+// ResourceUpdated notifies the subscribed clients that a resource has changed.
 func (s *Server) ResourceUpdated(uri string) {
 	s.announce("notifications/resources/updated", map[string]any{"uri": uri}, func(n *session) bool {
 		n.mu.Lock()
@@ -75,7 +75,7 @@ func (s *Server) ResourceUpdated(uri string) {
 	}, func(k *listener) bool { _, ok := k.uris[uri]; return ok })
 }
 
-// announce sends a notification to the sessions and streams that want it, each in the background of none.
+// announce sends a notification to all sessions and streams that want it.
 func (s *Server) announce(method string, params map[string]any, inSession func(*session) bool, inStream func(*listener) bool) {
 	var body any // stays nil without parameters
 	if params != nil {
@@ -85,7 +85,7 @@ func (s *Server) announce(method string, params map[string]any, inSession func(*
 	if err != nil {
 		return
 	}
-	text = slices.Clip(text) // several sessions append a line end to it at once
+	text = slices.Clip(text) // several sessions append a line end concurrently
 	s.sessions.mu.Lock()
 	all := slices.Collect(maps.Keys(s.sessions.all))
 	s.sessions.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *Server) announce(method string, params map[string]any, inSession func(*
 				p = map[string]any{}
 			}
 			p["_meta"] = k.meta()
-			_ = k.tell(method, p) // it may be gone
+			_ = k.tell(method, p) // the client may have gone
 		}
 	}
 }
@@ -115,10 +115,11 @@ func (k *listener) tell(method string, params any) error {
 	return k.to.notify(method, params)
 }
 
-// meta says in a notification which request it belongs to.
+// meta returns the _meta that assigns a notification to its request.
 func (k *listener) meta() map[string]any { return map[string]any{wire.MetaSubscription: k.id} }
 
-// listen answers subscriptions/listen (MCP 2026-07-28), which lasts until its client or the server ends it.
+// listen answers subscriptions/listen (MCP 2026-07-28), which stays open until its client or the server
+// ends it.
 func (s *Server) listen(ctx context.Context, r *request) (answer, error) {
 	var want struct {
 		Tools     bool     `json:"toolsListChanged,omitempty"`
@@ -156,7 +157,7 @@ func (s *Server) listen(ctx context.Context, r *request) (answer, error) {
 			k.uris[uri] = server
 		}
 	}
-	k.mu.Lock() // until the client knows that it listens, and nothing is missed meanwhile
+	k.mu.Lock() // until the client has the acknowledgement, so that it misses nothing
 	s.listeners.mu.Lock()
 	if s.listeners.all == nil {
 		s.listeners.all = map[*listener]bool{}
@@ -177,14 +178,14 @@ func (s *Server) listen(ctx context.Context, r *request) (answer, error) {
 	return &base{Meta: k.meta()}, nil
 }
 
-// watch asks the server of a resource to say when it changes; the zero key when nobody says that
-// and the client need not know.
+// watch subscribes to a resource at its server. It returns the zero key if no server reports its changes
+// and the client needs no error.
 func (s *Server) watch(ctx context.Context, uri, version string) (v1.Key, error) {
 	server, ok := s.serverOf(ctx, uri)
 	if !ok {
 		return v1.Key{}, noResource(uri, version)
 	}
-	if server.Kind != v1.KindMCPServer { // a file that a manifest declares
+	if server.Kind != v1.KindMCPServer { // a file declared by a manifest
 		return v1.Key{}, s.noUpdates(uri, version)
 	}
 	if err := s.catalog.Subscribe(ctx, server, uri); err != nil {
@@ -225,14 +226,14 @@ func (s *Server) subscribe(ctx context.Context, r *request) (answer, error) {
 		n.watched[uri] = server
 	}
 	n.mu.Unlock()
-	if !keep { // the session ended meanwhile, or asked twice at once
+	if !keep { // the session has ended, or a concurrent request subscribed first
 		s.unwatch(server, uri)
 	}
 	return &base{}, nil
 }
 
-// noUpdates answers a subscription to a resource whose changes nobody tells. One address
-// of many must not end a client's stream of everything else.
+// noUpdates answers a subscription to a resource without change notifications. A modern client gets no
+// error, because one such address must not end its stream for all others.
 func (s *Server) noUpdates(uri, version string) error {
 	if wire.IsModern(version) {
 		s.opts.Logger.Debug("client subscribed to a resource without update notifications", slog.String("uri", clip.Bytes(uri, 100)))
@@ -241,7 +242,7 @@ func (s *Server) noUpdates(uri, version string) error {
 	return invalidParams(fmt.Sprintf("resource %q has no update notifications", clip.Bytes(uri, 100)))
 }
 
-// unsubscribe takes a subscription back.
+// unsubscribe answers resources/unsubscribe.
 func (s *Server) unsubscribe(_ context.Context, r *request) (answer, error) {
 	uri, err := r.text("uri")
 	if err != nil {
@@ -257,7 +258,7 @@ func (s *Server) unsubscribe(_ context.Context, r *request) (answer, error) {
 	return &base{}, nil
 }
 
-// unwatch tells a server; its client is gone or does not care.
+// unwatch unsubscribes at a server, without reporting an error to the client.
 func (s *Server) unwatch(server v1.Key, uri string) {
 	ctx, cancel := context.WithTimeout(context.Background(), unwatchTimeout)
 	defer cancel()

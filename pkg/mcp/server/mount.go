@@ -11,14 +11,14 @@ import (
 	"toolctl.dev/toolctl/pkg/admission"
 )
 
-// Access tells a handler of [HTTPOptions.Mounts] who asks.
+// Access identifies callers for a handler of [HTTPOptions.Mounts].
 type Access struct{ endpoint *endpoint }
 
-// Caller is the principal of a token.
+// Caller is the principal identified by a token.
 type Caller struct {
 	// Principal is the name. It is empty only if clients need no token.
 	Principal string
-	// Groups are those that an OAuth token names, or the line of a token in a file.
+	// Groups are the groups from an OAuth token, or from the token's line in a file.
 	Groups []string
 	// Expires is when the token expires; zero if it does not.
 	Expires time.Time
@@ -34,7 +34,7 @@ func (c Caller) OnDrop(f func()) (stop func()) {
 	return c.dropped(f)
 }
 
-// AccessError is why a token is not taken, with the HTTP status that says so.
+// AccessError explains why a token is not accepted, with the HTTP status for the response.
 type AccessError struct {
 	Status  int
 	Message string
@@ -42,10 +42,10 @@ type AccessError struct {
 
 func (e *AccessError) Error() string { return e.Message }
 
-// Required reports whether callers of /mcp must show a token.
+// Required reports whether callers of /mcp must send a token.
 func (a Access) Required() bool { return a.endpoint.opts.authenticates() }
 
-// Verify returns whom a bearer token names. The error is an [AccessError].
+// Verify returns the caller that a bearer token identifies. The error is an [AccessError].
 func (a Access) Verify(ctx context.Context, token string) (Caller, error) {
 	if !a.Required() {
 		return Caller{}, &AccessError{http.StatusUnauthorized, "no tokens are accepted here"}
@@ -57,12 +57,12 @@ func (a Access) Verify(ctx context.Context, token string) (Caller, error) {
 	return c.Caller, nil
 }
 
-// Named has the mounts answer to one more name of loopback, besides those of /mcp. It must come
-// before anything is served.
+// Named makes the mounts accept one more loopback name in addition to those of /mcp. It must be called
+// before the server serves requests.
 func (a Access) Named(host string) { a.endpoint.named = host }
 
-// mounted checks where a request comes from before a route of [HTTPOptions.Mounts] sees it, and ends it with the
-// server. No other page may use the route, be it one that may use /mcp.
+// mounted checks the origin of a request before a route of [HTTPOptions.Mounts] gets it, and ends the
+// request when the server stops. Pages of other origins may not use the route, even if they may use /mcp.
 func (d *endpoint) mounted(route admission.Route) admission.Route {
 	cross, enter := http.NewCrossOriginProtection(), route.Enter
 	route.Enter = func(r *http.Request) admission.Entry {
@@ -94,8 +94,8 @@ func (d *endpoint) mounted(route admission.Route) admission.Route {
 	return route
 }
 
-// own reports whether an origin is one of the names by which clients may know the server,
-// as it is behind a proxy that changes the Host header.
+// own reports whether an origin has one of the names by which clients may know the server, as behind a
+// proxy that changes the Host header.
 func (d *endpoint) own(origin string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && slices.ContainsFunc(d.opts.AllowedHosts, func(h string) bool { return strings.EqualFold(u.Hostname(), h) })

@@ -17,41 +17,40 @@ import (
 	"toolctl.dev/toolctl/pkg/admission"
 )
 
-// OAuth makes the server a resource server of OAuth 2.1 (MCP specification,
-// authorization): it takes the access tokens that an authorization server issued for
-// it, as JSON Web Tokens signed with an asymmetric key, and tells clients where to get
-// one (RFC 9728).
+// OAuth makes the server an OAuth 2.1 resource server (MCP specification, authorization). The server
+// accepts the access tokens that an authorization server issued for it, as JSON Web Tokens signed with an
+// asymmetric key, and tells clients where to get a token (RFC 9728).
 type OAuth struct {
-	// Issuer is the authorization server, as in the iss of its tokens. https, or http at a
-	// loopback address. Required. Example: https://login.example.com/realms/acme.
+	// Issuer is the authorization server, as in the iss claim of its tokens. The scheme must be https, or http
+	// for a loopback address. Required. Example: https://login.example.com/realms/acme.
 	Issuer string
-	// Audiences are what tokens for this server carry in aud (RFC 8707). Required.
-	// Example: https://tools.example.com/mcp.
+	// Audiences are the values of aud that identify tokens for this server (RFC 8707). Required. Example:
+	// https://tools.example.com/mcp.
 	Audiences []string
-	// Resource is the address that clients know /mcp by. Default: the first audience that
-	// is an http or https URL.
+	// Resource is the address of /mcp as clients know it. Default: the first audience that is an http or https
+	// URL.
 	Resource string
-	// JWKSURL is where the issuer's keys are. Default: where its metadata says (RFC 8414,
-	// OpenID Connect Discovery 1.0).
+	// JWKSURL is the address of the issuer's keys. Default: the address in its metadata (RFC 8414, OpenID
+	// Connect Discovery 1.0).
 	JWKSURL string
-	// Scopes are what a token must have, all of them. Default: none.
+	// Scopes are the scopes that a token must have. Default: none.
 	Scopes []string
 	// PrincipalClaim is the claim that names the principal. Default: sub.
 	PrincipalClaim string
-	// GroupsClaim is the claim that names the groups of the principal, for the approvers of
-	// policies. Default: groups.
+	// GroupsClaim is the claim that lists the groups of the principal, for the approvers of policies. Default:
+	// groups.
 	GroupsClaim string
 }
 
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// Validate returns what is wrong with the options.
+// Validate returns an error if the options are invalid.
 func (o OAuth) Validate() error {
 	_, _, err := o.prepare(slog.New(slog.DiscardHandler), nil)
 	return err
 }
 
-// prepare returns the options with their defaults, and what verifies tokens.
+// prepare returns the options with defaults filled in, and the verifier for tokens.
 func (o OAuth) prepare(log *slog.Logger, now func() time.Time) (*OAuth, *access.Verifier, error) {
 	if o.Resource == "" {
 		for _, a := range o.Audiences {
@@ -80,7 +79,7 @@ func (o OAuth) prepare(log *slog.Logger, now func() time.Time) (*OAuth, *access.
 	return &o, v, nil
 }
 
-// resourceURL reads an address that may name a resource (RFC 8707, section 2).
+// resourceURL parses an address that may identify a resource (RFC 8707, section 2).
 func resourceURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Fragment != "" || u.RawQuery != "" || u.User != nil {
@@ -89,7 +88,7 @@ func resourceURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// metadataURL is where clients find the metadata (RFC 9728, section 3.1).
+// metadataURL returns the address of the metadata (RFC 9728, section 3.1).
 func (o *OAuth) metadataURL() string {
 	u, err := resourceURL(o.Resource)
 	if err != nil {
@@ -98,7 +97,7 @@ func (o *OAuth) metadataURL() string {
 	return u.Scheme + "://" + u.Host + wellKnown + strings.TrimSuffix(u.EscapedPath(), "/")
 }
 
-// host is the name that clients know the server by.
+// host returns the host name by which clients know the server.
 func (o *OAuth) host() string {
 	if o == nil {
 		return ""
@@ -110,8 +109,8 @@ func (o *OAuth) host() string {
 	return u.Hostname()
 }
 
-// metadataRoutes serve the metadata at the places where clients look for it: at the
-// root, and by the path that the endpoint has here and outside.
+// metadataRoutes serves the metadata at the places where clients look for it: at the root, and below the
+// path that the endpoint has here and outside.
 func (o *OAuth) metadataRoutes() []admission.Route {
 	h := auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
 		Resource: o.Resource, AuthorizationServers: []string{o.Issuer}, ScopesSupported: o.Scopes,
@@ -134,8 +133,7 @@ func (o *OAuth) metadataRoutes() []admission.Route {
 	}
 }
 
-// readKeys keeps the issuer's keys fresh until the function that it returns is called,
-// which waits for the end.
+// readKeys keeps the issuer's keys up to date until stop is called. stop waits for the end.
 func readKeys(v *access.Verifier) (stop func()) {
 	if v == nil {
 		return func() {}

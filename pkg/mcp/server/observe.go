@@ -21,12 +21,12 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// scope names the instrumentation, as OpenTelemetry calls it.
+// scope is the name of the OpenTelemetry instrumentation scope.
 const scope = "toolctl.dev/toolctl/pkg/mcp/server"
 
-// observer makes spans and metrics of requests as the conventions for MCP say
-// (OpenTelemetry semantic conventions 1.41, gen-ai, mcp). nil makes none. Nothing of
-// arguments and results gets into them, which is why errors are told by their type.
+// observer creates spans and metrics for requests, according to the conventions for MCP (OpenTelemetry
+// semantic conventions 1.41, gen-ai, mcp). A nil observer creates nothing. Spans and metrics contain
+// nothing from arguments and results, so errors appear only as their types.
 type observer struct {
 	server   *Server
 	tracer   trace.Tracer
@@ -53,7 +53,7 @@ func newObserver(s *Server, t trace.TracerProvider, m metric.MeterProvider) *obs
 		metric.WithDescription("Idle sessions that were ended to make room for new ones."))
 	o.streams, errs[3] = meter.Int64UpDownCounter("toolctl.mcp.streams", metric.WithUnit("{stream}"),
 		metric.WithDescription("Open streams of notifications over HTTP."))
-	o.evicted.Add(context.Background(), 0) // a rate needs the first value
+	o.evicted.Add(context.Background(), 0) // a rate needs an initial value
 	o.streams.Add(context.Background(), 0)
 	if err := errors.Join(errs[:]...); err != nil {
 		s.opts.Logger.Warn("some metrics cannot be read", "error", err)
@@ -61,7 +61,7 @@ func newObserver(s *Server, t trace.TracerProvider, m metric.MeterProvider) *obs
 	return o
 }
 
-// sessionEvicted counts a session that made room for another.
+// sessionEvicted counts a session that ended to make room for another.
 func (o *observer) sessionEvicted(ctx context.Context) {
 	if o != nil {
 		o.evicted.Add(ctx, 1)
@@ -77,36 +77,35 @@ func (o *observer) stream() (closed func()) {
 	return func() { o.streams.Add(context.Background(), -1) }
 }
 
-// sessions counts the sessions over HTTP; that over stdin and stdout has no id.
+// sessionCount returns the number of sessions over HTTP, because the session over stdio has no ID.
 func (s *Server) sessionCount() (n int) {
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()
 	return len(s.sessions.byID)
 }
 
-// operation is a request that is being answered; the zero value is one that nobody
-// observes.
+// operation is a request that is being answered. The zero value is not observed.
 type operation struct {
 	*observer
 	req   *request
 	began time.Time
 }
 
-// observe reads the trace that a request belongs to, and begins its span.
+// observe reads the trace that a request belongs to, and starts its span.
 func (s *Server) observe(ctx context.Context, req *request) (context.Context, operation) {
 	ctx = withTrace(ctx, req)
-	if s.observer == nil || req.Method == methodListen { // which stays for hours
+	if s.observer == nil || req.Method == methodListen { // it stays open for hours
 		return ctx, operation{}
 	}
 	name := req.Method
 	if _, ok := methods[name]; !ok {
-		name = "_OTHER" // what a client invents must not become a time series
+		name = "_OTHER" // names invented by clients must not create time series
 	}
 	ctx, _ = s.observer.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
 	return ctx, operation{s.observer, req, time.Now()}
 }
 
-// end ends the span of a request with its answer.
+// end ends the span of a request with its outcome.
 func (op operation) end(ctx context.Context, res answer, err error) {
 	if op.observer == nil {
 		return
@@ -116,7 +115,7 @@ func (op operation) end(ctx context.Context, res answer, err error) {
 	if known != (attribute.KeyValue{}) && (known.Key != semconv.GenAIPromptNameKey || err == nil) {
 		attrs = append(attrs, known)
 	} else {
-		target = "" // a name that nothing has is the caller's: it must not become a time series
+		target = "" // an unknown name comes from the caller and must not create a time series
 	}
 	if op.req.Method == methodCall {
 		attrs = append(attrs, semconv.GenAIOperationNameExecuteTool)
@@ -140,7 +139,7 @@ func (op operation) end(ctx context.Context, res answer, err error) {
 		span.SetName(op.req.Method + " " + target)
 	}
 	if n := op.req.session; n != nil && n.id != "" {
-		attrs = append(attrs, semconv.McpSessionID(wire.SessionName(n.id))) // as the audit names it
+		attrs = append(attrs, semconv.McpSessionID(wire.SessionName(n.id))) // the same name as in the audit log
 	}
 	span.SetAttributes(append(attrs, semconv.McpMethodNameKey.String(op.req.Method))...)
 	if failure != "" {
@@ -148,7 +147,7 @@ func (op operation) end(ctx context.Context, res answer, err error) {
 	}
 }
 
-// target is the tool or prompt of a request, if there is one of that name.
+// target returns the tool or prompt of a request, if it exists.
 func (op operation) target() (string, attribute.KeyValue) {
 	name, _ := op.req.Params.Text("name")
 	switch op.req.Method {
@@ -175,8 +174,7 @@ func (op operation) transport() []attribute.KeyValue {
 	return attrs
 }
 
-// outcome is the error.type of an answer, empty for a good one, and the code of a
-// JSON-RPC error.
+// outcome returns the error.type of a response, or "" for a success, and the code of a JSON-RPC error.
 func outcome(res answer, err error) (failure, code string) {
 	var failed *jsonrpc.Error
 	switch r, ok := res.(*result); {
@@ -195,13 +193,13 @@ func outcome(res answer, err error) (failure, code string) {
 	return "", ""
 }
 
-// maxTraceText bounds each text of a foreign trace context, in bytes (W3C Baggage,
-// section 3.3.2; W3C Trace Context asks for less).
+// maxTraceText limits each text of a foreign trace context, in bytes (W3C Baggage, section 3.3.2; W3C Trace
+// Context requires less).
 const maxTraceText = 8192
 
-// withTrace adds the trace that a request belongs to: that of its _meta (MCP
-// specification 2026-07-28, basic, _meta), else that of the HTTP request. It is passed on
-// to upstreams whether or not spans are made here. What is not well formed is ignored.
+// withTrace adds the trace that a request belongs to, from its _meta (MCP specification 2026-07-28, basic,
+// _meta) or else from the HTTP request. The trace is passed on to upstreams even if no spans are created
+// here. Invalid values are ignored.
 func withTrace(ctx context.Context, req *request) context.Context {
 	get := func(key string) string {
 		text, _ := req.Meta.Text(key)

@@ -17,8 +17,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// offers is what a catalog offered at one time. It never changes, but for the lists
-// that views remembers.
+// offers is the content of a catalog at one time. It never changes, except for the lists that views caches.
 type offers struct {
 	listed []listed // in the order of their places
 	views  views
@@ -28,7 +27,7 @@ type offers struct {
 	only    *mcp.ServerState // see onlyServer
 }
 
-// offered is an offer and, unless it is hidden or cannot be listed, how it is listed.
+// offered is an offer with its listing, which is nil if the offer is hidden or cannot be listed.
 type offered struct {
 	Offer
 	listing *listing
@@ -36,19 +35,19 @@ type offered struct {
 
 type listed struct {
 	*listing
-	audience int // of views
+	audience int // index in views
 }
 
-// listing is an entry of a list. That of a tool is used again as long as the tool stays the same.
+// listing is an entry of a list. A tool's listing is reused while the tool stays the same.
 type listing struct {
-	place  string          // orders the list and is its cursor: for tools the weight, then the name
+	place  string          // sort key and cursor: for tools the weight, then the name
 	marks  []mcp.ParamMark // the arguments of a tool that are also headers
-	entry  json.RawMessage // as clients get it
-	legacy json.RawMessage // as clients of 2025-11-25 and older get it
+	entry  json.RawMessage // for clients
+	legacy json.RawMessage // for clients of 2025-11-25 and older
 }
 
-// Refresh reads the catalog again. When what is listed changed, clients that have a
-// session or listen for changes are told so.
+// Refresh reads the catalog again. If the lists changed, it notifies clients with a session or a stream for
+// changes.
 func (s *Server) Refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +68,7 @@ func (s *Server) Refresh() {
 	}
 }
 
-// newOffers makes the offers of a catalog. What is listed as before is taken from the old ones.
+// newOffers creates the offers of a catalog. It reuses unchanged listings of the old offers.
 func newOffers(all []Offer, old *offers) *offers {
 	o := &offers{byName: make(map[string]offered, len(all)), listed: make([]listed, 0, len(all))}
 	ids := make([]wirename.ID, len(all))
@@ -99,7 +98,7 @@ func (o *offers) listsAs(other *offers) bool {
 	})
 }
 
-// relist returns how the offer of a name, which was o before, is listed now.
+// relist returns the listing of an offer that previously was o.
 func (o offered) relist(name string, now Offer) *listing {
 	if o.listing != nil && o.Tool == now.Tool && bytes.Equal(o.Definition, now.Definition) {
 		return o.listing
@@ -107,8 +106,8 @@ func (o offered) relist(name string, now Offer) *listing {
 	return newListing(newDefinition(name, now), now.Tool.Weight())
 }
 
-// newListing lists a tool. It is nil for one whose schema is not valid JSON, which is not ready
-// either; it would spoil the whole list.
+// newListing lists a tool. It returns nil if a schema is not valid JSON, because that would make the whole
+// list invalid; such a tool is not ready either.
 func newListing(w definition, weight int) *listing {
 	tool, err := json.Marshal(w)
 	if err != nil {
@@ -124,7 +123,7 @@ func newListing(w definition, weight int) *listing {
 }
 
 // paramHeaders compares the arguments of a call with the headers that repeat them (MCP 2026-07-28,
-// basic/transports, custom headers); "" when they agree.
+// basic/transports, custom headers). It returns "" if they match.
 func (o *offers) paramHeaders(tool string, args json.RawMessage, h http.Header) string {
 	l := o.byName[tool].listing
 	if l == nil {
@@ -140,8 +139,8 @@ func (o *offers) paramHeaders(tool string, args json.RawMessage, h http.Header) 
 	return ""
 }
 
-// withRootType gives an input schema that names no root type the one that clients
-// ask for. Arguments are an object anyway, so it means the same.
+// withRootType adds the root type that clients require to an input schema without a root type. The meaning
+// stays the same, because arguments are always an object.
 func withRootType(schema json.RawMessage) json.RawMessage {
 	body := bytes.TrimSpace(schema)
 	if rootType(body) != "" || len(body) < 2 || body[0] != '{' {
@@ -164,8 +163,8 @@ func rootType(schema json.RawMessage) string {
 	return string(root.Type)
 }
 
-// lookup finds something among the offers. If it is not there, lookup waits for servers that are starting, or with the
-// name of a tool only for those that may have it.
+// lookup finds something among the offers. If it finds nothing, it waits for servers that are starting, or
+// with the name of a tool only for servers that may have that tool, and tries again.
 func lookup[T any](ctx context.Context, s *Server, tool string, find func(*offers) (T, bool)) (T, bool) {
 	found, ok := find(s.set.Load())
 	if !ok {
