@@ -20,7 +20,7 @@ import (
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
-// app holds what the commands share: the streams, the global flags, and the options of the verbs. Telemetry is
+// app has the data that the commands share: the streams, the global flags, and the options of the verbs. Telemetry is
 // expensive to start, so it starts when a command first needs it.
 type app struct {
 	in       io.Reader

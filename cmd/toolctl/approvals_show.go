@@ -110,7 +110,7 @@ func approvalText(v *action.Approval, offset, limit int) (string, error) {
 	return b.String(), nil
 }
 
-// page prints a text, at a terminal through $PAGER if that is set.
+// page prints a text. On a terminal, it uses $PAGER if that is set.
 func (a *app) page(ctx context.Context, text string) error {
 	pager, _ := a.env("PAGER")
 	words := strings.Fields(pager)

@@ -183,7 +183,7 @@ func auditReason(r *v1.AuditRecord) string {
 	return r.Approval.Reason
 }
 
-// auditStatus describes how a call ended and who decided on it, or what was changed.
+// auditStatus describes the outcome of a call and its decision, or the change.
 func auditStatus(l *auditLine) string {
 	switch {
 	case l.Outcome != "":

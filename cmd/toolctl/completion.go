@@ -234,7 +234,7 @@ func (a *app) revisions(ctx context.Context, _ store.Store, args []string) (word
 	}
 	all, err := (&action.RolloutHistory{Config: a.stored(ctx), Set: set}).Run(ctx)
 	if len(all) > 0 && all[0].Set != all[len(all)-1].Set {
-		return nil, nil // the set has to be named
+		return nil, nil // several sets have revisions, so one must be named
 	}
 	for _, r := range slices.Backward(all) {
 		words = append(words, strconv.FormatInt(r.Number, 10)+"\t"+clip.Line(strings.TrimSpace(clock(r.Time)+" "+shortCommit(r.Commit))))

@@ -18,8 +18,8 @@ type stated struct {
 	Status v1.Status `json:"status"`
 }
 
-// TestConditionsTurn checks that the time of a condition is that of its last transition, rather than of a change of
-// the object or of a query.
+// TestConditionsTurn checks that the time of a condition is the time of its last transition, rather than of a change
+// of the object or of a query.
 func TestConditionsTurn(t *testing.T) {
 	dir := t.TempDir()
 	file, server, db := filepath.Join(dir, "tools.yaml"), filepath.Join(dir, "server.yaml"), filepath.Join(dir, "state.db")

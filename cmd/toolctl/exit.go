@@ -105,7 +105,7 @@ func (a *app) report(command string, err error) int {
 	case code == exitInterrupted:
 		fmt.Fprintln(a.err, "error: interrupted")
 	case errors.As(err, &invalid) && len(invalid.Violations) > 1:
-		// Print one violation per line; the text of the error has all of them in one line.
+		// Print one violation per line; the text of the error has all violations in one line.
 		first, _, _ := strings.Cut(text, ": "+invalid.Violations[0].String())
 		what := "violations"
 		if invalid.Type == v1.ManifestInvalid {

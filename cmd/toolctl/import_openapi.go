@@ -100,7 +100,7 @@ func (o *importOpenAPIOptions) nothing(set *openapi.Set) string {
 	return clip.Line(text)
 }
 
-// explain prints to stderr what was left out and which variables the tools read.
+// explain prints to stderr the skipped operations and the variables that the tools read.
 func (o *importOpenAPIOptions) explain(set *openapi.Set) {
 	const most = 20
 	list := func(n int, what string, line func(int) string) {

@@ -161,7 +161,7 @@ func (o *listOptions) follow(ctx context.Context, format string) error {
 	}, func(err error) { fmt.Fprintf(o.err, "warning: %v\n", err) })
 }
 
-// printEvent prints an object, or the event that it is part of if those are asked for.
+// printEvent prints an object, or the event with the object if events are requested.
 func (o *listOptions) printEvent(format, event string, object v1.Object) error {
 	if format == "yaml" && o.printed[format] {
 		fmt.Fprintln(o.out, "---")
@@ -312,7 +312,7 @@ func detail(o v1.Object) string {
 	return ""
 }
 
-// sourceText returns the file or the MCP server that an object comes from.
+// sourceText returns the file or the MCP server from which an object comes.
 func sourceText(it registry.Item) string {
 	if it.Server != (v1.Key{}) {
 		return objectName(it.Server)

@@ -68,7 +68,7 @@ func (a *app) format() string {
 	return a.output
 }
 
-// formatOf checks -o against some formats; the first of them is the default.
+// formatOf checks -o against some formats; the first format is the default.
 func (a *app) formatOf(known []string) (string, error) {
 	if a.output == "" {
 		return known[0], nil

@@ -29,7 +29,7 @@ TOOLCTL_OCI_USERNAME and TOOLCTL_OCI_PASSWORD. Keys are Ed25519 or ECDSA keys as
 	}, newPackagePushCmd(a), newPackagePullCmd(a), newPackageSignCmd(a), newPackageVerifyCmd(a))
 }
 
-// packageCmd adds what the package commands share to a command; text describes the result.
+// packageCmd adds the common part of the package commands to a command; text describes the result.
 func (a *app) packageCmd(cmd *cobra.Command, p *action.Package, run func(context.Context) (*action.Packaged, error), text func(*action.Packaged) string) *cobra.Command {
 	cmd.Annotations, cmd.Args = formats("table", "json"), exactArgs(1, "one address")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {

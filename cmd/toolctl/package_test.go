@@ -20,7 +20,7 @@ import (
 	"toolctl.dev/toolctl/pkg/action"
 )
 
-// cli runs a command and returns what it prints.
+// cli runs a command and returns its output.
 func cli(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, said strings.Builder

@@ -54,8 +54,8 @@ func (a *app) permits(g *gateway.Options) (err error) {
 	return nil
 }
 
-// network reads the flag and the variable. Tools and MCP servers may reach what either of them allows, and the public
-// internet.
+// network reads the flag and the variable. Tools and MCP servers may reach the public internet, and the networks that
+// either of the two allows.
 func (a *app) network(g *gateway.Options) error {
 	if _, err := netaddr.Parse(g.AllowNetwork); err != nil {
 		return usagef("--allow-network: %w", err)

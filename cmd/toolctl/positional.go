@@ -70,7 +70,7 @@ var ofKubectl = map[string]string{
 	"exec":     "'toolctl call NAME -a key=value' calls a tool",
 }
 
-// nearestCommand suggests the subcommand most similar to a name; it returns "" if none is similar.
+// nearestCommand suggests the subcommand most similar to a name; it returns "" if no subcommand is similar.
 func nearestCommand(cmd *cobra.Command, name string) string {
 	if instead := ofKubectl[name]; instead != "" && !cmd.HasParent() {
 		return ": " + instead

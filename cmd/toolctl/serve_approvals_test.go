@@ -238,7 +238,7 @@ func TestServeClientsDoNotApproveThemselves(t *testing.T) {
 	shop = strings.TrimSuffix(shop, "\n")
 	for name, tt := range map[string]struct {
 		policies   string
-		ann, bob   bool // whether the form of each may approve
+		ann, bob   bool // whether a form of that person may approve
 		consenting bool // the tool requires the consent of the client's user
 	}{
 		"nothing is said":             {policies: policy("a", "")},

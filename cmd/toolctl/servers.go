@@ -24,7 +24,8 @@ func (a *app) warnStates(states []mcp.ServerState) {
 	}
 }
 
-// warnOffered warns of problems of the tools that a server offers. becomes says what happens to tools with a problem.
+// warnOffered returns a function that warns of problems of the tools that a server offers. becomes is the consequence
+// for such tools.
 func (a *app) warnOffered(becomes string) func([]mcp.DiscoveredTool) {
 	return func(tools []mcp.DiscoveredTool) {
 		for _, t := range tools {

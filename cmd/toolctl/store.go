@@ -85,7 +85,7 @@ For a PostgreSQL database, use pg_dump, or 'toolctl store copy' to copy it to a 
 	}, newStoreCompactCmd(a))
 }
 
-// reportText counts what a store contains.
+// reportText formats the counts of a store's contents.
 func reportText(r *store.Report) string {
 	text := count(r.Objects, "object") + ", " + count(r.Overrides, "override") + ", " + count(r.Approvals, "approval") + ", "
 	if r.Runs > 0 {

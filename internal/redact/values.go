@@ -115,7 +115,7 @@ func NewContext(ctx context.Context, m *Masker) context.Context {
 	return context.WithValue(ctx, contextKey{}, m)
 }
 
-// FromContext returns the masker of a context; nil for none.
+// FromContext returns the masker of a context; nil if the context has no masker.
 func FromContext(ctx context.Context) *Masker {
 	m, _ := ctx.Value(contextKey{}).(*Masker)
 	return m
@@ -154,7 +154,7 @@ func (m *Masker) words(s string) string {
 	return out.done()
 }
 
-// wordAt returns the length of the short value that s starts with; 0 for none.
+// wordAt returns the length of the short value at the start of s; 0 if s starts with no such value.
 func (m *Masker) wordAt(s string) int {
 	for n := min(wholeWords-1, len(s)); n > 0; n-- {
 		if m.short[s[:n]] {

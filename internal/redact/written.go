@@ -44,8 +44,8 @@ var secretForms = []secretForm{
 	{"a key in a URL", "API_KEY", []string{"="}, lazily(`(?i)[?&](api[-_]?key|access[-_]?token|token|key|secret|password|sig(nature)?)=[^&#\s"'{}$]{8,}`)},
 }
 
-// WrittenOut returns the kind of secret in a text, such as "a GitHub token", and the usual
-// environment variable for it; empty for none. key is the name of the field with the text.
+// WrittenOut returns the kind of secret in a text, such as "a GitHub token", and the usual environment variable for
+// it; both are empty if the text has no secret. key is the name of the field with the text.
 func WrittenOut(text, key string) (kind, variable string) {
 	folded := Fold(text)
 	for _, t := range secretForms {

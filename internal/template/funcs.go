@@ -6,8 +6,8 @@ import (
 	"text/template"
 )
 
-// funcs returns all functions; doc.go documents them. They are stateless, and none
-// returns more than MaxOutput bytes.
+// funcs returns all functions; doc.go documents them. They are stateless, and no function returns more than MaxOutput
+// bytes.
 func funcs() template.FuncMap {
 	return template.FuncMap{
 		"json":    func(v any) (raw, error) { s, err := encode(v); return raw(s), err },

@@ -232,7 +232,7 @@ func (w *walker) action(n *parse.ActionNode, s scope) (parse.Node, error) {
 	return n, nil
 }
 
-// argOf returns the argument that a pipeline prints unchanged; "" for none.
+// argOf returns the argument that a pipeline prints unchanged; "" if it does anything else.
 func argOf(p *parse.PipeNode, s scope) string {
 	switch n := single(p).(type) {
 	case *parse.FieldNode:

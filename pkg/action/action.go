@@ -39,9 +39,9 @@ type Config struct {
 	// MaxStoreBytes and MaxStoreConnections bound the store; 0 is its default.
 	MaxStoreBytes       int64
 	MaxStoreConnections int
-	// Namespace is the namespace of objects that name none. Default: "default".
+	// Namespace is the namespace of objects without a namespace. Default: "default".
 	Namespace string
-	// By names who makes changes, for revisions and the audit log.
+	// By is the name of the author of changes, for revisions and the audit log.
 	By string
 	// Layout keeps the comments and the order of keys of the manifests.
 	Layout bool

@@ -25,8 +25,8 @@ type Audit struct {
 	Filter store.AuditFilter
 	// Decision is one of [AuditDecisions]: only calls with this decision of the policies. Default: all records.
 	Decision string
-	// Selector chooses records about objects that have the labels now. Objects that are no longer in the
-	// store have none. Default: all records.
+	// Selector chooses records about objects that have the labels now. Objects that are no longer in the store have no
+	// labels. Default: all records.
 	Selector string
 }
 

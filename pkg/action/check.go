@@ -22,7 +22,7 @@ type Check struct {
 	// Places makes Load keep the positions at once. By default the manifests are read a second time when a
 	// violation needs a position, because positions take more memory than the objects.
 	Places bool
-	// Namespace is the namespace of objects that name none. Default: v1.DefaultNamespace.
+	// Namespace is the namespace of objects without a namespace. Default: v1.DefaultNamespace.
 	Namespace string
 	// Beside are objects that the manifests may refer to.
 	Beside []v1.Object

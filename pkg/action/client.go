@@ -50,7 +50,7 @@ func ClientNames() []string { return slices.Sorted(maps.Keys(mcpclients.All)) }
 type ClientEntry struct {
 	// Client is the title of the client, and File the path of its configuration.
 	Client, File string
-	// Missing are the variables whose values the person has to put into Text.
+	// Missing are the variables whose values the user must insert into Text.
 	Missing []string
 	// Text is the new content of the file. Before is its present content if the file is to be written.
 	Text, Before []byte

@@ -79,7 +79,7 @@ func (s *ServerWords) asked(server *v1.MCPServer) *v1.MCPServer {
 	return &asked
 }
 
-// AskServer queries one MCP server for what it offers.
+// AskServer queries the tools, prompts and resources of one MCP server.
 func (c *Config) AskServer(ctx context.Context, s *v1.MCPServer) (_ mcp.ServerState, err error) {
 	o := c.Gateway
 	o.Objects = []v1.Object{s}
@@ -204,7 +204,7 @@ type Disconnect struct {
 	Names []string
 }
 
-// Run disconnects all of them, or none.
+// Run disconnects all named servers, or fails and changes nothing.
 func (d *Disconnect) Run(ctx context.Context) (keys []v1.Key, err error) {
 	err = d.withKept(ctx, notServers, func(s store.Store) error {
 		for _, name := range d.Names {

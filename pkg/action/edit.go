@@ -205,8 +205,8 @@ func (e *Edit) parse(ctx context.Context, file string, body []byte, old v1.Objec
 	return obj, nil, nil
 }
 
-// errorLines formats violations for the next edit, in which the lines of the manifest stand below head lines
-// and one line for each violation.
+// errorLines formats violations for the next edit, in which the manifest follows head lines and one line for each
+// violation.
 func errorLines(violations []v1.Violation, head int, file string) []string {
 	lines := make([]string, len(violations))
 	for i, f := range violations {

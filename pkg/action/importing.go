@@ -26,7 +26,7 @@ type Import struct {
 	As Format
 	// Read returns the content of a file. It may stop one byte after limit.
 	Read func(ctx context.Context, file string, limit int) ([]byte, error)
-	// Noted is called with what a manifest cannot express.
+	// Noted is called with notes about data that a manifest cannot express.
 	Noted func(notes []string)
 }
 

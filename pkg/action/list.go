@@ -109,8 +109,8 @@ func (l *List) in(ctx context.Context, w *Workspace) (*Listed, error) {
 	return r, err
 }
 
-// ask queries the servers that a request is about. A list of everything shows what is declared and
-// starts no server.
+// ask queries the servers that a request is about. A list of everything shows only declared objects and starts no
+// server.
 func (l *List) ask(ctx context.Context, w *Workspace, q Request) (states []mcp.ServerState) {
 	pattern := func(name string) bool { return strings.HasSuffix(name, "*") }
 	switch {

@@ -108,7 +108,7 @@ func (c *Config) Load(ctx context.Context, r Reading) (*manifest.Set, []v1.Viola
 	return set, warnings, nil
 }
 
-// intoNamespace sets the namespace of the [Config] in objects that name none.
+// intoNamespace sets the namespace of the [Config] in objects without a namespace.
 func (c *Config) intoNamespace(objects []v1.Object) ([]v1.Violation, error) {
 	if err := c.checkNamespace(); err != nil {
 		return nil, err

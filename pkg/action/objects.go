@@ -90,8 +90,8 @@ func Placeholders(records []store.Record) []v1.Object {
 	return known
 }
 
-// intoNamespace sets the namespace of objects that name none, as kubectl does with -n. An object with another
-// namespace is a violation. Without a namespace, nothing changes.
+// intoNamespace sets the namespace of objects without one, as kubectl does with -n. An object with another namespace
+// is a violation. Without a namespace, nothing changes.
 func intoNamespace(objects []v1.Object, namespace string) (violations []v1.Violation) {
 	if namespace == "" {
 		return nil

@@ -17,7 +17,8 @@ type Pull struct {
 	Address string
 	// Interval is the time between two checks for a new revision, of at least one second.
 	Interval time.Duration
-	// RequireSigned is a file of keys. Only revisions signed by one of them are used. Default: all revisions are used.
+	// RequireSigned is a file of keys. Only revisions that one of these keys signed are used. Default: all revisions are
+	// used.
 	RequireSigned string
 	// AllowRollback accepts commits that do not descend from the previous one.
 	AllowRollback bool

@@ -99,8 +99,8 @@ func (a applied) Last(ctx context.Context) (string, error) {
 // Use implements [source.Memory].
 func (a applied) Use(context.Context, string) error { return nil }
 
-// Once pulls and applies the newest revision. After an error, which is that of the source or holds a
-// [store.SetError], nothing was applied.
+// Once pulls and applies the newest revision. If it returns an error, nothing was applied. The error is that of the
+// source, or holds a [store.SetError].
 func (r *reconciler) Once(ctx context.Context) (reconciled, error) {
 	if !r.remembers {
 		r.Remote.Remember(applied{r})

@@ -24,13 +24,13 @@ type Record struct {
 	Scenario string
 	// Redact are JSON pointers and names of members to mask in addition to likely secrets.
 	Redact []string
-	// Calls makes the calls with executors that the recorder wraps. Failed calls are recorded too.
+	// Calls makes the calls with executors that the recorder wraps. Failed calls are also recorded.
 	Calls func(context.Context, *scenario.Recorder) error
 }
 
 // Recorded is the result of a [Record]. If there is an error, it has the results before it.
 type Recorded struct {
-	// Calls is the number of recorded calls, and Dropped that of further calls that exceeded the limit.
+	// Calls is the number of recorded calls, and Dropped the number of further calls, which exceeded the limit.
 	Calls, Dropped int
 	// Cassette and Scenario are the written files.
 	Cassette, Scenario string

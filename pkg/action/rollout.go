@@ -208,7 +208,7 @@ type Undone struct {
 	Changes []Change
 }
 
-// Run undoes. If that is not possible, nothing changes, and the error is one of [rollout.NewUndo], a
+// Run makes the undo. If that is not possible, nothing changes, and the error is one of [rollout.NewUndo], a
 // [store.ConflictError] or a [v1.ValidationError].
 func (r *RolloutUndo) Run(ctx context.Context) (done *Undone, err error) {
 	err = r.withStore(ctx, false, func(s store.Store) error {

@@ -31,7 +31,7 @@ type runStates struct {
 	prompt  string
 }
 
-// states returns where a store keeps pending runs; nil without a store, or if it ends with the process.
+// states returns the pending runs of a store; nil without a store, or with a store in memory.
 func (c *Config) states(s store.Store, own ModelChoice) *runStates {
 	dir := c.StoreFolder()
 	if s == nil || dir == "" {
@@ -128,7 +128,7 @@ func (s *runStates) mayTake(ctx context.Context, id string) error {
 	return nil
 }
 
-// has reports whether a run belongs to the namespace. Runs of earlier versions do not have one.
+// has reports whether a run belongs to the namespace. Runs of earlier versions have no namespace.
 func (s *runStates) has(r store.Run) bool {
 	return s.namespace == "" || r.Prompt == "" || strings.HasPrefix(r.Prompt, s.namespace+"/")
 }

@@ -124,7 +124,7 @@ func (r *Runs) renew(ctx context.Context, id string) {
 	}
 }
 
-// hold extends the lease of a run, and returns false if another process has it.
+// hold extends the lease of a run, and returns false if another process has the lease.
 func (r *Runs) hold(ctx context.Context, id string) (bool, error) {
 	name := "run/" + id
 	all, _, err := r.store.HoldLeases(ctx, r.holder, []store.Lease{{Name: name}}, runLease)

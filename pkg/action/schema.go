@@ -19,7 +19,7 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// SchemaDiff classifies the change of a JSON Schema for those who rely on the old one.
+// SchemaDiff classifies the change of a JSON Schema for users of the old schema.
 type SchemaDiff struct {
 	// Old and New are files, or parts of files as FILE#POINTER; "-" is stdin.
 	Old, New string

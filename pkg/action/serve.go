@@ -29,7 +29,8 @@ import (
 
 // Serve serves the tools of manifests as one MCP server, over stdin and stdout or over HTTP.
 type Serve struct {
-	// Config selects the manifests. Its Gateway says what is served to whom, and the fields below add to it.
+	// Config selects the manifests. Its Gateway selects the served objects and the clients that may use them, and the
+	// fields below add to it.
 	*Config
 	// In and Out connect to the client that started the program. They are used if Address is empty.
 	In  io.Reader
@@ -86,14 +87,14 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 		if ln, err = server.Listen(ctx, s.Address, g.HTTP); err != nil {
 			return notListening("http", err)
 		}
-		defer ln.Close() // the server closes it too
+		defer ln.Close() // the server also closes it
 	}
 	var metrics net.Listener
 	if s.Metrics != "" {
 		if metrics, err = new(net.ListenConfig).Listen(ctx, "tcp", s.Metrics); err != nil {
 			return notListening("metrics-addr", &server.ListenError{Address: s.Metrics, Err: err})
 		}
-		defer metrics.Close() // its server closes it too
+		defer metrics.Close() // its server also closes it
 		g.Logger.Info("metrics", "url", "http://"+metrics.Addr().String()+"/metrics")
 	}
 	g.Server.AccessLog = s.accessLog()
@@ -242,8 +243,8 @@ func (s *Serve) accessLog() *slog.Logger {
 	return nil
 }
 
-// limitMemory sets a soft memory limit for the Go runtime: the budget for decoded requests and results, and what the
-// process needs besides. GOMEMLIMIT overrides it.
+// limitMemory sets a soft memory limit for the Go runtime: the budget for decoded requests and results, and a reserve
+// for the rest of the process. GOMEMLIMIT overrides it.
 func (s *Serve) limitMemory(budget int64) {
 	const anyway = 160 << 20
 	budget = cmp.Or(budget, admission.DefaultMemoryBudget)

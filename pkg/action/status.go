@@ -49,7 +49,7 @@ func stateOf(states []mcp.ServerState, key v1.Key) *mcp.ServerState {
 	return nil
 }
 
-// recordsOf reads the objects of items from the store; without a store there are none.
+// recordsOf reads the objects of items from the store; without a store, the result is empty.
 func recordsOf(ctx context.Context, s store.Store, items []registry.Item) (map[v1.Key]*store.Record, error) {
 	records := make(map[v1.Key]*store.Record, len(items))
 	if s == nil {
@@ -77,9 +77,8 @@ func recordsOf(ctx context.Context, s store.Store, items []registry.Item) (map[v
 	return records, nil
 }
 
-// Look returns the present status of objects, and the states of the servers that it queries for that: the
-// servers among the objects, and those of tools among them. The error is a [v1.NotFoundError] if an object does
-// not exist.
+// Look returns the present status of objects, and the states of the servers that it queries: the servers among the
+// objects, and the servers of tools among the objects. The error is a [v1.NotFoundError] if an object does not exist.
 func (w *Workspace) Look(ctx context.Context, keys []v1.Key) (all map[v1.Key]v1.Status, states []mcp.ServerState, err error) {
 	w.Registry.Check(ctx)
 	var servers []v1.Key

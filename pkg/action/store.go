@@ -105,8 +105,7 @@ func LocalStore(create bool) (string, error) {
 	return "", &UsageError{noStoreError{fmt.Errorf("no manifests: pass files with -f, or create a store with 'toolctl apply -f PATH' (no %s here or in a parent)", StoreDir)}}
 }
 
-// StoreFolder returns the folder of the store, for files beside it; "" without a store, or if it ends with the
-// process.
+// StoreFolder returns the folder of the store, for files beside it; "" without a store, or with a store in memory.
 func (c *Config) StoreFolder() string {
 	dsn, err := c.StoreDSN(false)
 	if err != nil {

@@ -256,7 +256,7 @@ func (s *Suite) readResponses() (*scenario.Responses, error) {
 	return responses, nil
 }
 
-// judge returns the model that judges; nil if the options name none.
+// judge returns the model that judges; nil if the options name no model.
 func (s *Suite) judge() (*scenario.Judge, error) {
 	provider, name, named := strings.Cut(s.Judge.Model, ":")
 	switch {

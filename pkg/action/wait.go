@@ -16,7 +16,7 @@ import (
 // Condition is a status of a condition type, such as Ready=True.
 type Condition struct{ Type, Status string }
 
-// Ready is the condition of usable objects. MCP servers are queried for it.
+// Ready is the condition of usable objects. Checking it queries MCP servers.
 var Ready = Condition{v1.ConditionReady, v1.ConditionTrue}
 
 // String returns the condition for messages.

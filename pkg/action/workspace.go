@@ -16,7 +16,7 @@ import (
 type Workspace struct {
 	*gateway.Gateway
 	Registry *registry.Registry
-	// Store is nil if the workspace has none.
+	// Store is the store; nil if the workspace has no store.
 	Store store.Store
 	// Source is the source of the manifests.
 	Source gateway.Source

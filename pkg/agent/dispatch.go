@@ -209,7 +209,7 @@ func (l *loop) execute(ctx context.Context, calls []*Call) {
 	for i, c := range calls {
 		c.Result, c.err = outcomes[i].Result, outcomes[i].Err
 		c.ends = c.Result.Status == v1.StatusFailed && c.to.item.Tool().Spec.OnError == v1.OnErrorReturn
-		if before == after { // no call wrote anything meanwhile
+		if before == after { // no call wrote anything in the meantime
 			l.remember(c)
 		}
 		l.told(c)

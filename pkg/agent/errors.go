@@ -50,7 +50,7 @@ func (e *OutputError) Unwrap() error { return e.Invalid }
 
 // LimitError says that a run reached one of its bounds.
 type LimitError struct {
-	// What is the bound, for example "calls of the run".
+	// What names the limit, for example "calls of the run".
 	What string
 	// Limit is the bound, and Got is the number that exceeds it.
 	Limit, Got int

@@ -22,10 +22,10 @@ const (
 	maxStateBytes = 64 << 20
 )
 
-// Folder stores pending runs as files ID.json in a folder, readable by their owner only.
-// Save creates the folder. A folder or file that others can write is refused, because its
-// calls are made in the name of the owner. At most 1,000 runs wait at a time. Take renames
-// the file to ID.running; if that process dies, rename the file back to resume the run.
+// Folder stores pending runs as files ID.json in a folder, readable by their owner only. Save creates the folder. A
+// folder or file that others can write is refused, because its calls are made in the name of the owner. A folder holds
+// at most 1,000 pending runs. Take renames the file to ID.running; if that process dies, rename the file back to
+// resume the run.
 type Folder string
 
 var _ States = Folder("")

@@ -50,7 +50,7 @@ type saved struct {
 	Size int `json:"size,omitempty"`
 }
 
-// shared is the state that a run shares with the prompts that it calls.
+// shared is the common state of a run and of the prompts that it calls.
 type shared struct {
 	choosing sync.Mutex // held while ModelFor of the options runs
 

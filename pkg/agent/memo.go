@@ -83,7 +83,7 @@ func (c *Call) lifetime() (ttl time.Duration, ok bool) {
 	return 0, yes
 }
 
-// readOnly returns what a tool declares: that it is read-only (yes), or that it is not (no).
+// readOnly reports whether a tool declares that it is read-only (yes), or that it is not (no).
 func readOnly(s *v1.ToolSpec) (yes, no bool) {
 	if s.Hints == nil || s.Hints.ReadOnly == nil {
 		return false, false
@@ -111,8 +111,7 @@ func (l *loop) wrote() {
 	l.shared.stale = l.opts.Memo.count()
 }
 
-// reads returns the number of writes so far, and how many results of the memo are older
-// than the last of them.
+// reads returns the number of writes so far, and the number of results in the memo that are older than the last write.
 func (s *shared) reads() (writes, stale int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

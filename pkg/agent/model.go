@@ -20,7 +20,7 @@ type Model interface {
 type Request struct {
 	// Model is the model's name, such as "gpt-5-mini".
 	Model string `json:"model,omitempty"`
-	// System is the system message; empty for none.
+	// System is the system message; may be empty.
 	System string `json:"system,omitempty"`
 	// Messages are the conversation, the oldest first.
 	Messages []Message `json:"messages"`

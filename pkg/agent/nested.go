@@ -105,7 +105,7 @@ func (l *loop) under(p *prompt.Prompt) (*loop, error) {
 	}
 	o.ReturnToolRequests = false // only the caller of the outer prompt asked for tool requests
 	child := makeLoop(l.reg, p, o)
-	child.overlay = child.overlay.Within(l.overlay) // the policies of its callers apply too
+	child.overlay = child.overlay.Within(l.overlay) // the policies of its callers also apply
 	child.res.ID, child.depth, child.shared = newID(), l.depth+1, l.shared
 	return child, nil
 }

@@ -31,7 +31,7 @@ type offered struct {
 
 func (o *offered) name() string { return o.item.Object.Head().Metadata.Name }
 
-// weight returns the preference of a tool; prompts have none.
+// weight returns the preference of a tool; prompts have no preference.
 func (o *offered) weight() int {
 	if t := o.item.Tool(); t != nil {
 		return t.Weight()

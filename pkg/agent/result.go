@@ -29,7 +29,7 @@ type Result struct {
 	Namespace string `json:"namespace"`
 	// Status is "complete", "failed", "pending" or "tool_requests".
 	Status string `json:"status"`
-	// Text is the model's last text: the answer, or what it said so far.
+	// Text is the model's last text: the answer, or the text so far.
 	Text string `json:"text"`
 	// Output is the answer of a prompt with spec.output, and fits that schema.
 	Output json.RawMessage `json:"output,omitempty"`
@@ -85,7 +85,7 @@ type Call struct {
 	Answer bool `json:"answer,omitempty"`
 	// FromText says that the call was found in the text of the reply.
 	FromText bool `json:"from_text,omitempty"`
-	// Cached says that the result is that of an earlier call.
+	// Cached says that the result comes from an earlier call.
 	Cached bool `json:"cached,omitempty"`
 	// CutBytes is the number of bytes of the result that the model did not see.
 	CutBytes int `json:"cut_bytes,omitempty"`

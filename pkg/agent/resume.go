@@ -87,14 +87,12 @@ func (l *loop) save(ctx context.Context) error {
 	return nil
 }
 
-// Resume continues a run of Options.States that waited for approval. It repeats the pending
-// calls with their approvals. If one of them is still pending, so is the run. Resume uses the
-// prompt that the registry has now. The options should be those of the first time; the session
-// and turn stay those of the run.
+// Resume continues a run of Options.States that waited for approval. It repeats the pending calls with their
+// approvals. If one of these calls is still pending, so is the run. Resume uses the current prompt of the registry.
+// The options should be the same as for Run; the session and turn are those of the run.
 //
-// A resumed run that fails because of the model or because ctx ended can be resumed again
-// from there. The errors are those of [Run], and a [v1.NotFoundError] for a run or prompt
-// that does not exist.
+// A resumed run that fails because of the model or because ctx ended can be resumed again from there. The errors are
+// those of [Run], and a [v1.NotFoundError] for a run or prompt that does not exist.
 func Resume(ctx context.Context, reg Registry, id string, o Options) (Result, error) {
 	o, err := o.filled()
 	if err != nil {

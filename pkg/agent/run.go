@@ -56,9 +56,8 @@ type Options struct {
 	// Session, Turn and Principal are set on every call; see [v1.Call]. Default: a new
 	// session, in which the run is one turn.
 	Session, Turn, Principal string
-	// Attachments hold the images and other parts of results, so that the model can pass
-	// them to other tools by reference. Set them to those of the registry's options. Default:
-	// parts are not kept.
+	// Attachments hold the images and other parts of results, so that the model can pass them to other tools by
+	// reference. Use the same value as in the options of the registry. Default: parts are not kept.
 	Attachments *registry.Attachments
 	// Memo stores results of tools with a cache; runs may share one. Default: a new one for
 	// each run.

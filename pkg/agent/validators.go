@@ -18,8 +18,8 @@ func (l *loop) refuseInput(hop *Hop) (reply Reply, refused bool) {
 	return reply, true
 }
 
-// validateReply checks the text of the model with the validators of the prompt. If they
-// refuse or cut a reply, none of its calls is made.
+// validateReply checks the text of the model with the validators of the prompt. If they refuse or cut a reply, its
+// calls are not made.
 func (l *loop) validateReply(hop *Hop, reply *Reply) {
 	if v := l.prompt.ValidateReply(reply.Message.Text); v != nil {
 		*reply = l.verdict(hop, v)

@@ -176,8 +176,8 @@ func (o Options) checked(ctx context.Context, in input) (*read, *manifest.Set, e
 	return r, set, r.valid(violations)
 }
 
-// valid returns an error with the violations in the named file or folder; nil if there are none. It ignores violations
-// of the whole folder, because the folder may contain files for other programs.
+// valid returns an error with the violations in the named file or folder; nil if there are no violations. It ignores
+// violations of the whole folder, because the folder may contain files for other programs.
 func (r *read) valid(violations []v1.Violation) error {
 	const most = 20
 	var bad []string

@@ -147,8 +147,8 @@ type budgetRow struct {
 // maxBudgetTools limits the recently called tools whose limits are shown.
 const maxBudgetTools = 40
 
-// budgets returns the limits of the tools of some calls: those of the person, and for an operator those of
-// the callers.
+// budgets returns the limits for the tools of some calls: for an operator the limits of the callers, for others those
+// of the person.
 func (c *Console) budgets(r *request, rows []event) []budgetRow {
 	type holds struct{ principal, policy, rule string }
 	var all []budgetRow

@@ -232,7 +232,7 @@ func comparing(r *request) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(r.Context(), limit, errors.New("there is too much to compare: use 'toolctl diff'"))
 }
 
-// allRevisions returns the kept revisions of all sets, by set, the oldest first; none without a store.
+// allRevisions returns the kept revisions of all sets, by set, the oldest first; without a store, the list is empty.
 func (c *Console) allRevisions(r *request) ([]store.Revision, error) {
 	st := c.gateway.Store()
 	if st == nil {

@@ -42,7 +42,7 @@ func (f *feed) measure(e registry.CallEvent) {
 		s.minutes = append(s.minutes, minute{at: at})
 	}
 	i := len(s.minutes) - 1
-	for i > 0 && s.minutes[i].at > at { // the call began before one that ended earlier
+	for i > 0 && s.minutes[i].at > at { // another call began later but ended earlier
 		i--
 	}
 	m := &s.minutes[i]

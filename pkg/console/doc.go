@@ -1,5 +1,5 @@
-// Package console serves a web console for a gateway: its tools with forms to call them, pending
-// approvals, recent calls, and a JSON API for all of these.
+// Package console serves a web console for a gateway: its tools with forms to call them, pending approvals, recent
+// calls, and a JSON API for all of these.
 //
 //	c := console.New(console.Options{Login: "ann"})
 //	o := gateway.Options{Source: source, OnCall: c.Called, OnPending: c.Waits}
@@ -11,15 +11,13 @@
 //
 // # Who sees what
 //
-// If /mcp requires tokens, people sign in with one and act as its principal: policies that match
-// principals decide what they see, call and approve. People see their own calls, and
-// Options.Operators see all calls. Otherwise the only way in is the link of [Console.Link], which works
-// once and stands for the person at this machine: calls of that person have no principal, as on a
-// command line, and decisions of that person carry the name Options.Login.
+// If /mcp requires tokens, people sign in with a token and act as its principal: policies that match principals decide
+// what they see, call and approve. People see their own calls, and Options.Operators see all calls. Otherwise the only
+// way in is the link of [Console.Link], which works once and identifies the person at this machine. Calls of that
+// person have no principal, as on a command line, and decisions of that person carry the name Options.Login.
 //
 // # Scripts
 //
-// The server renders the pages, which work without JavaScript except for live updates. The content
-// security policy allows only the scripts of this package, and text from tools and models is
-// always escaped.
+// The server renders the pages, which work without JavaScript except for live updates. The content security policy
+// allows only the scripts of this package, and text from tools and models is always escaped.
 package console

@@ -12,7 +12,7 @@ import (
 
 // column is a column of a list. Lists can be sorted by columns with text or number, and the filter searches the texts.
 type column[T any] struct {
-	name, title string // the name stands in the address
+	name, title string // the name is used in the address
 	class       string // CSS class of the cells; "none" for a column that only filters the list
 	text        func(*T) string
 	number      func(*T) float64 // sort key, the largest first

@@ -94,8 +94,8 @@ func (s *sessions) begin(p person, token server.Caller) string {
 	return secret
 }
 
-// makeRoom ends expired sessions. If a principal then has too many sessions, it ends the least recently used of
-// these; if there are too many in all, that of the principal with the most.
+// makeRoom ends expired sessions. If a principal then has too many sessions, it ends the least recently used of these;
+// if there are too many in total, it ends the least recently used session of the principal with the most.
 func (s *sessions) makeRoom(principal string) {
 	now, each := s.now(), map[string]int{}
 	for sum, one := range s.all {
@@ -178,7 +178,7 @@ func (s *sessions) link() string {
 	return secret
 }
 
-// redeem reports whether a secret is that of the newest link, and invalidates the link if so.
+// redeem reports whether a secret belongs to the newest link, and then invalidates the link.
 func (s *sessions) redeem(secret string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

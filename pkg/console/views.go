@@ -107,7 +107,7 @@ type serverView struct {
 	ServerName      string           `json:"server_name,omitempty"`
 	ServerVersion   string           `json:"server_version,omitempty"`
 	Tools           []serverToolView `json:"tools"`
-	// For operators.
+	// Only operators see the following fields.
 	Reason    string        `json:"reason,omitempty"`
 	Warnings  []string      `json:"warnings,omitempty"`
 	Transport string        `json:"transport,omitempty"`
@@ -123,7 +123,7 @@ type serverView struct {
 type serverToolView struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// For operators: the name of the tool on the server, and why it cannot be called.
+	// Only for operators: the name of the tool on the server, and why it cannot be called.
 	Remote  string `json:"remote,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
@@ -165,8 +165,8 @@ func (c *Console) viewServers(r *request) []serverView {
 	return out
 }
 
-// viewTool returns the manifest of a tool: for operators all of it with secrets masked, for others what
-// clients may know.
+// viewTool returns the manifest of a tool: for operators the whole manifest with secrets masked, for others the part
+// that clients may see.
 func (c *Console) viewTool(r *request, t *v1.Tool) (*v1.Tool, error) {
 	if c.operates(r.person) {
 		masked, err := redact.Manifest(t)
@@ -189,7 +189,7 @@ type planView struct {
 	Executor  string             `json:"executor"`
 	Args      json.RawMessage    `json:"args"`
 	Policy    *v1.PolicyDecision `json:"policy,omitempty"`
-	// For operators: the request that would be sent.
+	// Only for operators: the request that would be sent.
 	Request any `json:"request,omitempty"`
 }
 
@@ -230,7 +230,7 @@ type approvalView struct {
 	Reason     string          `json:"reason,omitempty"`
 	Decided    time.Time       `json:"decided_at,omitzero"`
 	EditedArgs json.RawMessage `json:"edited_args,omitempty"`
-	// Refusal says why the person who views the call may not decide on it; empty if that person may.
+	// Refusal says why the person who views the call may not decide on it; empty if the person may decide.
 	Refusal string `json:"refusal,omitempty"`
 }
 
@@ -264,7 +264,7 @@ type scenarioView struct {
 	Judgement   string             `json:"judgement"`
 	Failures    []scenario.Failure `json:"failures"`
 	DurationMS  float64            `json:"duration_ms"`
-	// For operators: the calls and their results.
+	// Only for operators: the calls and their results.
 	Turns []scenario.Turn `json:"turns,omitempty"`
 }
 

@@ -76,8 +76,8 @@ func (p *httpTool) checkReadable(list []string) {
 	}
 }
 
-// resolve looks up the variables. A variable that is neither set nor has a default is a
-// violation, and so is an empty one that a field names.
+// resolve looks up the variables. A variable without a value and a default is a violation. So is an empty variable
+// that a field names.
 func (p *httpTool) resolve(env envref.Env) ([]string, []v1.Violation) {
 	if len(p.vars) == 0 {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 
 var defaultAcceptTypes = []string{"image/*", "audio/*", "video/*", "application/pdf"}
 
-// acceptTypes returns the media types that become parts; nil for none.
+// acceptTypes returns the media types that become parts; nil if no type does.
 func acceptTypes(m *v1.HTTPMultimodal) []string {
 	switch {
 	case m == nil || !m.Enabled:

@@ -246,8 +246,8 @@ var (
 	linkParam = regexp.MustCompile(`;\s*([^=;"]*?)\s*=\s*(?:"((?:\\.|[^"\\])*)|([^;]*))`)
 )
 
-// nextLink returns the target of the first link with the relation "next" in Link headers
-// (RFC 8288, section 3); "" when there is none.
+// nextLink returns the target of the first link with the relation "next" in Link headers (RFC 8288, section 3); "" if
+// there is no such link.
 func nextLink(headers []string) string {
 	for _, h := range headers {
 		for _, l := range link.FindAllStringSubmatch(h, -1) {

@@ -135,8 +135,8 @@ func prepareHTTP(t *v1.Tool, env envref.Env) *httpTool {
 	return p
 }
 
-// prepareURL splits the URL where its path or query starts. Arguments may appear only
-// after that place, so that none can change the target host of a request.
+// prepareURL splits the URL where its path or query starts. Arguments may appear only after that place, so that no
+// argument can change the target host of a request.
 func (p *httpTool) prepareURL(raw string) {
 	const path = "/spec/http/url"
 	s := p.text(path, raw, true)

@@ -50,7 +50,7 @@ func (h *HTTP) rateOf(t *v1.Tool) *rate {
 	return r
 }
 
-// idle reports whether no request was sent in the last interval, and none is waiting.
+// idle reports whether no request was sent in the last interval, and no request is waiting.
 func (r *rate) idle() bool {
 	select {
 	case r.turn <- struct{}{}:

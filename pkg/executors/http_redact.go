@@ -50,8 +50,8 @@ func (s *secrets) arguments(raw json.RawMessage, rules []string) {
 	s.add(redact.Covered(raw, rules)...)
 }
 
-// foreign prepares the body of an error response for display: it masks secrets and what the
-// rules cover, removes control characters, and truncates it to limit bytes.
+// foreign prepares the body of an error response for display: it masks secrets and the values that the rules cover,
+// removes control characters, and truncates it to limit bytes.
 func (s *secrets) foreign(body []byte, rules []string, limit int) string {
 	body = bytes.TrimSpace(bytes.ToValidUTF8(body, []byte("\uFFFD")))
 	switch {

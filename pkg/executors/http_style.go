@@ -68,7 +68,7 @@ type member struct {
 	value []byte
 }
 
-// membersOf returns the members of a JSON object in their order; none of another value.
+// membersOf returns the members of a JSON object in their order; nil for any other value.
 func membersOf(object json.RawMessage) (all []*member) {
 	jsontext.Members(object, func(name string) *[]byte {
 		m := &member{name: jsontext.Unquote([]byte(`"` + name + `"`))}

@@ -78,7 +78,7 @@ func (m *mock) answer(tool *v1.Tool) *mockAnswer {
 	return m.answers.of(tool, func() *mockAnswer { return prepare(tool) })
 }
 
-// promptKitResult is the result of PromptKit for a tool that declares none.
+// promptKitResult is the result in PromptKit of a tool that declares no result.
 const promptKitResult = `{"result": "mock response"}`
 
 func prepare(tool *v1.Tool) *mockAnswer {

@@ -6,8 +6,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// allowlist returns the rule of spec.allowlist: it refuses the tools that match none of
-// its patterns. An empty list allows no tools.
+// allowlist returns the rule of spec.allowlist: it refuses the tools that match no pattern of the list. An empty list
+// allows no tools.
 func allowlist(s *v1.ToolPolicySpec) []*rule {
 	if s.Allowlist == nil {
 		return nil

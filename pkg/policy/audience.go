@@ -13,8 +13,8 @@ type Audience struct {
 	text  string
 }
 
-// Audience returns the principals that may call the tool; nil if its policies
-// block it for all principals or for none.
+// Audience returns the principals that may call the tool; nil if its policies block the tool for all principals or for
+// no principal.
 func (c *Chain) Audience() *Audience {
 	if c == nil || !c.personal || c.blocked {
 		return nil

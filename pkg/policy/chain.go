@@ -50,7 +50,7 @@ func (c *Chain) of(principal string) *Chain {
 	return v
 }
 
-// Request is what a decision depends on besides the tool.
+// Request has the data of a call on which a decision depends, besides the tool.
 type Request struct {
 	// Session is the name of the session; empty for a call outside of any session.
 	Session string

@@ -6,8 +6,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// toolChoice returns the rule of spec.tool_choice: none refuses every call. auto and
-// required allow it here; they affect the agent loop.
+// toolChoice returns the rule of spec.tool_choice. The value "none" refuses every call; "auto" and "required" refuse
+// no call, and affect only the agent loop.
 func toolChoice(s *v1.ToolPolicySpec) []*rule {
 	if s.ToolChoice == "" {
 		return nil

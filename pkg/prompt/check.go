@@ -22,7 +22,7 @@ func Check(m *v1.Prompt) []v1.Violation {
 	return slices.Concat(p.undeclared(), p.impossible(), p.warnings)
 }
 
-// undeclared warns of undeclared variables in the templates, unless the prompt declares none.
+// undeclared warns of undeclared variables in the templates, unless the prompt declares no variables at all.
 func (p *Prompt) undeclared() []v1.Violation {
 	s := &p.object.Spec
 	declared := slices.Clone(p.in.order)

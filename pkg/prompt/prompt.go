@@ -177,10 +177,10 @@ type Message struct {
 // Messages are the rendered messages. The one with the role system comes first.
 type Messages []Message
 
-// System returns the text of the system message; "" if there is none.
+// System returns the text of the system message; "" if there is no system message.
 func (m Messages) System() string { return m.text(RoleSystem) }
 
-// User returns the text of the user message; "" if there is none.
+// User returns the text of the user message; "" if there is no user message.
 func (m Messages) User() string { return m.text(RoleUser) }
 
 func (m Messages) text(role string) string {

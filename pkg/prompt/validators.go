@@ -24,7 +24,7 @@ const refusal = "Sorry, we can't provide this response as it would violate our c
 
 // Verdict says that a validator refused or cut a text.
 type Verdict struct {
-	// Validator is the type of the validator, as the manifest has it.
+	// Validator is the type of the validator, as written in the manifest.
 	Validator string `json:"type"`
 	// Direction is [DirectionInput] or [DirectionOutput].
 	Direction string `json:"direction"`

@@ -12,7 +12,7 @@ import (
 
 // Options change what an [Undo] does.
 type Options struct {
-	// By is the name of the person or program that undoes.
+	// By is the name of the person or program that makes the undo.
 	By string
 	// TakeOver moves objects back that now belong to other sets. Default: the undo is refused.
 	TakeOver bool

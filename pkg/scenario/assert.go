@@ -79,8 +79,8 @@ func (p *player) checkAssertions(turn int, field string, list []v1.Assertion) {
 	}
 }
 
-// Check returns the violations in the parameters of a scenario's assertions. It reports none
-// for a PromptKit manifest, whose wrong assertions are listed as not judged in the report.
+// Check returns the violations in the parameters of a scenario's assertions. It reports no violations for a PromptKit
+// manifest, whose wrong assertions are listed as not judged in the report.
 func Check(s *v1.Scenario) []v1.Violation {
 	p := &player{runner: &Runner{schemas: validate.NewCache(validate.Options{})}, spec: &s.Spec, res: newResult(s), promptKit: s.FromPromptKit()}
 	for i := range p.spec.Turns {

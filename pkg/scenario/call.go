@@ -26,8 +26,8 @@ func (p *player) record(asked v1.Call, res v1.Result, executed bool) Call {
 	return c
 }
 
-// args returns the decoded arguments of a call: an empty object if there are none, and nil if
-// they are not valid JSON.
+// args returns the decoded arguments of a call: an empty object if the call has no arguments, and nil if they are not
+// valid JSON.
 func (c *Call) args() any {
 	if len(c.raw) == 0 {
 		return map[string]any{}

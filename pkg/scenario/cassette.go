@@ -31,8 +31,7 @@ type Cassette struct {
 	// Redacted are the rules that masked arguments and results. The arguments of a call are
 	// masked with the same rules before they are compared.
 	Redacted []string `json:"redacted,omitempty"`
-	// Calls are the recorded calls. Equal calls are played in order, and the last of them
-	// repeatedly.
+	// Calls are the recorded calls. Equal calls are played in order, and the last one repeatedly.
 	Calls []Recorded `json:"calls"`
 }
 

@@ -70,7 +70,7 @@ func (f *Failure) conceal(m *redact.Masker, rules []string) {
 	f.Path, f.Expected, f.Got, f.Message = m.Values(f.Path), m.Message(f.Expected), m.Message(f.Got), m.Message(f.Message)
 }
 
-// tool returns the tool with a name; nil if there is none.
+// tool returns the tool with a name; nil if it does not exist.
 func (p *player) tool(name string) *v1.Tool {
 	if name == "" {
 		return nil

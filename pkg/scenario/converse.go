@@ -77,8 +77,8 @@ func (p *player) begin(ctx context.Context, stage *stage, turn *v1.Turn, o agent
 	return agent.Converse(ctx, stage, compiled, messages, o)
 }
 
-// promptOf returns the prompt of a turn. If the turn names none, it returns a prompt with all
-// tools of the scenario.
+// promptOf returns the prompt of a turn. If the turn names no prompt, it returns a prompt with all tools of the
+// scenario.
 func (p *player) promptOf(turn *v1.Turn) (*v1.Prompt, error) {
 	if turn.Prompt != "" {
 		it, err := p.reg.Get(v1.KindPrompt, "", turn.Prompt)

@@ -27,7 +27,7 @@ const (
 
 // Coverage is the part of tools and policies that the calls of scenarios covered.
 type Coverage struct {
-	// Covered and Total count items, and Percent is their ratio: 100 if there are none.
+	// Covered and Total count items, and Percent is their ratio: 100 if there are no items.
 	Covered  int             `json:"covered"`
 	Total    int             `json:"total"`
 	Percent  float64         `json:"percent"`

@@ -155,7 +155,7 @@ func (q *judgeCalls) check(s *scope) (expected, got string) {
 	return s.judge(&q.criteria, judged{Calls: calls}, q.ConversationAware)
 }
 
-// callsForJudge returns the calls of some tools, or all calls if none is named.
+// callsForJudge returns the calls of some tools, or all calls if no tool is named.
 func callsForJudge(turns []Turn, tools []string) (all []judgedCall) {
 	for _, c := range allCalls(turns) {
 		if len(tools) > 0 && !slices.ContainsFunc(tools, c.is) {

@@ -15,7 +15,7 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// Difference is one place where a value is not what was expected.
+// Difference is one place where a value differs from the expected value.
 type Difference struct {
 	// Path is the place in the value as a JSONPath (RFC 9535); "$" for the whole value.
 	Path string

@@ -40,7 +40,7 @@ type player struct {
 	// field is the pointer of the current call; "" between calls.
 	field  string
 	broken bool // the manifest has a violation
-	// overlay is the scenario's own policy; nil if it has none.
+	// overlay is the scenario's own policy; nil if it has no policy.
 	overlay *policy.Overlay
 	// validators is the prompt that the task_type of a PromptKit scenario names.
 	validators *prompt.Prompt

@@ -226,7 +226,7 @@ func (s *script) unread(n int) {
 	}
 }
 
-// turn returns the replies in turn n, from 1; nil if there are none.
+// turn returns the replies in turn n, from 1; nil if there are no replies.
 func (s *script) turn(n int) (replies []modelReply) {
 	if s.byTurn {
 		s.next = n

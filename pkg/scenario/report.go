@@ -44,7 +44,7 @@ type Result struct {
 	Status string    `json:"status"`
 	Source v1.Source `json:"source,omitzero"`
 	Turns  []Turn    `json:"turns"`
-	// Judged counts the expectations and assertions that were judged, and Total all of them.
+	// Judged counts the expectations and assertions that were judged, and Total all expectations and assertions.
 	Judged int `json:"judged"`
 	Total  int `json:"total"`
 	// Reason says why a scenario is [Skipped].
@@ -101,7 +101,7 @@ type Call struct {
 	Args   json.RawMessage `json:"args,omitempty"`
 	Result v1.Result       `json:"result"`
 
-	key      v1.Key          // key of the tool; zero if none was found
+	key      v1.Key          // key of the tool; zero if the tool was not found
 	raw      json.RawMessage // the arguments without masking
 	executed bool            // the call reached an executor or a mock
 }
@@ -127,7 +127,7 @@ type Failure struct {
 	// Source is the place of the expectation.
 	Source v1.Source `json:"source,omitzero"`
 
-	// update is the change that would make the expectation pass; nil for none.
+	// update is the change that would make the expectation pass; nil if there is no such change.
 	update *Update
 }
 

@@ -57,7 +57,7 @@ func api() provider.API {
 		Streamed:    object{"stream": true},
 		Body:        body,
 		Structured: func(schema object) bool {
-			delete(schema, "$schema") // body removes it too
+			delete(schema, "$schema") // body also removes it
 			return compiled.Takes(schema)
 		},
 		Reader: func(b *provider.Builder) provider.Reader { return &reader{Builder: b, open: map[int64]*block{}} },

@@ -1,10 +1,9 @@
-// Package openai is the model provider "openai". It works with every server that implements
-// OpenAI's Chat Completions API: OpenAI itself, llama.cpp, Ollama, vLLM and many others. It
-// does not use the newer Responses API, which few of them implement.
+// Package openai is the model provider "openai". It works with every server that implements OpenAI's Chat Completions
+// API: OpenAI itself, llama.cpp, Ollama, vLLM and many others. It does not use the newer Responses API, which few
+// servers implement.
 //
-// The key is OPENAI_API_KEY and the address OPENAI_BASE_URL, as for OpenAI's own
-// libraries; with a base URL the key may be absent. OPENAI_ORG_ID and OPENAI_PROJECT_ID
-// are sent when they are set.
+// The key is OPENAI_API_KEY and the address OPENAI_BASE_URL, as for OpenAI's own libraries; with a base URL the key
+// may be absent. OPENAI_ORG_ID and OPENAI_PROJECT_ID are sent when they are set.
 package openai
 
 import (

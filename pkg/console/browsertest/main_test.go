@@ -27,7 +27,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// program is the path of the toolctl that the tests start, and chromium that of the browser.
+// program is the path of the toolctl that the tests start, and chromium the path of the browser.
 var program, chromium string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

@@ -117,7 +117,7 @@ func scenarioNode(data []byte, s *v1.Scenario) (*yaml.Node, error) {
 	}
 }
 
-// child returns the value of a key, or the item at an index; nil if there is none.
+// child returns the value of a key, or the item at an index; nil if it does not exist.
 func child(n *yaml.Node, token string) *yaml.Node {
 	switch n.Kind {
 	case yaml.MappingNode:

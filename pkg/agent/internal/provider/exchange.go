@@ -67,8 +67,8 @@ func again(ctx context.Context, resp *http.Response, err error) (bool, error) {
 		resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500, nil
 }
 
-// wait returns the pause before the next attempt: what the server asks for, or half a second,
-// doubled each time, with jitter of up to a quarter.
+// wait returns the pause before the next attempt: the time that the server requests, or half a second, doubled each
+// time, with jitter of up to a quarter.
 func wait(_, _ time.Duration, attempt int, resp *http.Response) time.Duration {
 	if after, ok := retryAfter(resp); ok {
 		return min(after, maxRetryAfter)
@@ -149,7 +149,7 @@ func (m *Model) post(ctx context.Context, address *url.URL, body Object, stream 
 		return nil, m.unreachable(err)
 	}
 	if resp.StatusCode >= 300 {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of the message is better than none
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of the message is better than no message
 		return nil, m.refusal(resp.StatusCode, body, resp.Header.Get("Location"))
 	}
 	return resp, nil
@@ -224,8 +224,8 @@ func (m *Model) complete(b *Builder) error {
 	return m.execution(v1.PhaseExecute, "the stream of "+m.host+" ended before the reply was complete", nil)
 }
 
-// within returns the error in the body of a response with status 200. With whole, the body as
-// a whole describes an error. A body that is not valid JSON is an error too.
+// within returns the error in the body of a response with status 200. With whole, the body as a whole describes an
+// error. A body that is not valid JSON is also an error.
 func within(data []byte, whole bool) error {
 	var top struct {
 		Error json.RawMessage `json:"error"`

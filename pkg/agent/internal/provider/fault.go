@@ -28,7 +28,7 @@ const (
 	maxType    = 100  // length of an error type, in bytes
 )
 
-// starred matches a key that the provider has masked in part. The rest of it is masked too.
+// starred matches a key that the provider has masked in part. The rest of the key must be masked, too.
 var starred = regexp.MustCompile(`[\w-]*\*{3,}[\w*-]*`)
 
 // clean masks the secrets in a text, drops control characters and cuts it. Masking comes
@@ -112,9 +112,9 @@ func (m *Model) finish(e *agent.ModelError) error {
 	}
 }
 
-// apiError reads the error in a response. It knows the object "error" of OpenAI, Anthropic
-// and Google, alone or in a list; a text "error" (Ollama); "message" or "detail" at the top
-// (vLLM and others); and plain text. The message is empty if there is none.
+// apiError reads the error in a response. It recognizes the object "error" of OpenAI, Anthropic and Google, alone or
+// in a list; a text "error" (Ollama); "message" or "detail" at the top (vLLM and others); and plain text. The message
+// is empty if the response has no message.
 func apiError(body []byte) *agent.ModelError {
 	body = bytes.TrimSpace(body)
 	var v any

@@ -65,8 +65,8 @@ type API struct {
 	// of [agent.Request.ToolChoice] to those of the API.
 	ChoiceKey string
 	Choices   map[string]any
-	// Reserved are the fields that parameters must not overwrite. Renamed holds pairs of names:
-	// that of a parameter, and that of the API.
+	// Reserved are the fields that parameters must not overwrite. Renamed has pairs of names: the name of a parameter,
+	// and its name in the API.
 	Reserved []string
 	Renamed  [][2]string
 	// Streamed are the fields of a request that asks for a stream.

@@ -23,8 +23,7 @@ type Reader interface {
 // Each provider uses its own fields. Saved runs hold them, so their names must not change.
 type Kept struct {
 	Provider string `json:"provider"`
-	// Message and Calls are undocumented fields of OpenAI: those of a message, and those of its
-	// calls by their ids.
+	// Message and Calls are undocumented fields of OpenAI: fields of a message, and fields of its calls by their ids.
 	Message map[string]json.RawMessage            `json:"message,omitempty"`
 	Calls   map[string]map[string]json.RawMessage `json:"calls,omitempty"`
 	// Content are the blocks of Anthropic, and Parts the parts of Google.

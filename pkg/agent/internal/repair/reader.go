@@ -16,12 +16,11 @@ var (
 	errFault  = errors.New("it has a syntax error that can be read in more than one way")
 )
 
-// reader reads an object that is almost JSON and writes it as JSON. It copies every valid string,
-// number and word, and repairs these errors, which have only one possible meaning: comments, a comma
-// after the last value or none between two values, keys without quotes, strings in other quotes,
-// control characters and unknown escapes in strings, words of Python, numbers such as +1 and .5, a
-// missing closing bracket, and a string that ends with the text. It never guesses: any other error
-// is returned.
+// reader reads an object that is almost JSON and writes it as JSON. It copies every valid string, number and word, and
+// repairs these errors, which have only one possible meaning: comments, a comma after the last value, a missing comma
+// between two values, keys without quotes, strings in other quotes, control characters and unknown escapes in strings,
+// words of Python, numbers such as +1 and .5, a missing closing bracket, and a string that ends with the text. It
+// never guesses: any other error is returned.
 type reader struct {
 	text  string
 	i     int
@@ -198,7 +197,7 @@ func (r *reader) word(belongs func(rune) bool) string {
 // quotes are pairs of quotes that open and close a string.
 var quotes = [][2]string{{`"`, `"`}, {"'", "'"}, {"`", "`"}, {"“", "”"}}
 
-// quote returns the closing quote of a string that begins here; "" if none begins.
+// quote returns the closing quote of a string that begins here; "" if no string begins here.
 func (r *reader) quote() string {
 	for _, q := range quotes {
 		if strings.HasPrefix(r.text[r.i:], q[0]) {
