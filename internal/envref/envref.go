@@ -1,7 +1,7 @@
-// Package envref reads the references to environment variables in a text of a
-// manifest: ${VAR}, and ${VAR:-fallback} for a variable that may be absent. $${ is
-// the text ${ itself. The form is that of POSIX shells (Shell Command Language,
-// section 2.6.2) without the forms that nobody needs in a manifest.
+// Package envref reads the references to environment variables in a text of a manifest: ${VAR}, and
+// ${VAR:-fallback} for a variable that may be absent. $${ stands for the text ${. The syntax is
+// that of POSIX shells (Shell Command Language, section 2.6.2), without the forms that manifests do
+// not need.
 package envref
 
 import (
@@ -11,7 +11,7 @@ import (
 
 // Piece is a part of a text: literal text, or a reference.
 type Piece struct {
-	// Text is what stands there; of a reference, as it was written.
+	// Text is the literal text, or a reference as written.
 	Text string
 	// Ref is the reference; nil for literal text.
 	Ref *Ref
@@ -21,15 +21,15 @@ type Piece struct {
 type Ref struct {
 	// Name is the variable's name.
 	Name string
-	// Fallback is the value of a variable that is not set, when Optional.
+	// Fallback is the value of an unset variable if Optional is true.
 	Fallback string
-	// Optional says that the reference has a fallback, be it empty.
+	// Optional means that the reference has a fallback, which may be empty.
 	Optional bool
 }
 
-// Value returns what the reference stands for; false when the variable is not set and
-// the reference has no fallback. With a fallback an empty variable counts as not set,
-// as in a shell. read says that the value is the variable's.
+// Value returns the value of the reference. It returns false if the variable is not set and the
+// reference has no fallback. With a fallback, an empty variable counts as not set, as in a shell.
+// read means that the value is that of the variable.
 func (r Ref) Value(env Env) (value string, read, ok bool) {
 	v, set := env.Value(r.Name)
 	switch {
@@ -41,8 +41,8 @@ func (r Ref) Value(env Env) (value string, read, ok bool) {
 	return "", false, false
 }
 
-// Parse splits a text. The error says what is wrong with the first reference that
-// cannot be read, and what to write.
+// Parse splits a text into pieces. The error describes the first invalid reference and how to fix
+// it.
 func Parse(s string) ([]Piece, error) {
 	var pieces []Piece
 	var text strings.Builder
@@ -80,8 +80,8 @@ func Parse(s string) ([]Piece, error) {
 	}
 }
 
-// IsName reports whether a text is the name of an environment variable: letters,
-// digits and "_", no digit first (POSIX Base Definitions, section 3.216).
+// IsName reports whether a text is a valid environment variable name: letters, digits and "_", not
+// starting with a digit (POSIX Base Definitions, section 3.216).
 func IsName(s string) bool {
 	for i, c := range []byte(s) {
 		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {

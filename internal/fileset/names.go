@@ -16,16 +16,16 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// The bounds of a name.
+// The limits of a name.
 const (
 	maxBytes    = 1024
 	maxElements = 32
 	maxElement  = 255 // bytes
 )
 
-// Check returns everything that is wrong with the slash-separated names of the files of one
-// folder. Good names can be written on every system, each to a file of its own, and no program
-// takes one for its configuration: no element begins with a dot, as .git does.
+// Check returns all problems of the slash-separated names of files in one folder. Valid names can be written on every
+// system, each name refers to a different file, and no program uses the files as its configuration: no element starts
+// with a dot, as .git does.
 func Check(names []string) error {
 	const shown = 20
 	var all []error
@@ -45,7 +45,7 @@ func Check(names []string) error {
 	return errors.Join(all...)
 }
 
-// CheckName returns what is wrong with one name, whatever other files there are.
+// CheckName returns the problems of one name, independent of other files.
 func CheckName(name string) error {
 	wrong := func(why string) error { return fmt.Errorf("%q %s", clip.Bytes(name, 200), why) }
 	switch {
@@ -73,12 +73,11 @@ func CheckName(name string) error {
 	return nil
 }
 
-// hidden reports control characters, and those that HFS+ leaves out of names, so that it takes
-// others for ".git".
+// hidden reports control characters, and characters that HFS+ ignores in names, so that it may read such a name as
+// ".git".
 func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
-// reserved reports names of devices, with any extension
-// (learn.microsoft.com/windows/win32/fileio/naming-a-file).
+// reserved reports device names, with any extension (learn.microsoft.com/windows/win32/fileio/naming-a-file).
 func reserved(element string) bool {
 	base, _, _ := strings.Cut(element, ".")
 	switch base = strings.ToUpper(strings.TrimRight(base, " ")); base {
@@ -90,14 +89,14 @@ func reserved(element string) bool {
 	return com != lpt && len([]rune(number)) == 1 && strings.Contains("0123456789¹²³", number)
 }
 
-// place is a file, or a folder that files are in.
+// place is a file, or a folder that contains files.
 type place struct {
 	name string
 	file bool
 }
 
-// add notes a file and its parent folders under their names as a file system compares them that ignores case and forms
-// of Unicode. It refuses a name that stands for another file or folder there.
+// add records a file and its parent folders, by their names on a file system that ignores case and Unicode forms. It
+// refuses a name that refers to another file or folder on such a file system.
 func add(seen map[string]place, name string) error {
 	key := norm.NFC.String(cases.Fold().String(norm.NFD.String(name)))
 	for p := (place{name, true}); p.name != "."; p, key = (place{path.Dir(p.name), false}), path.Dir(key) {
@@ -112,7 +111,7 @@ func add(seen map[string]place, name string) error {
 		case p.file:
 			return fmt.Errorf("%q is there twice", p.name)
 		default:
-			return nil // and so are the folders around it
+			return nil // its parent folders are recorded too
 		}
 	}
 	return nil

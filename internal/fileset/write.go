@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// Write writes files, by their names, into a folder that is not there yet or is empty: all of
-// them, or none when there is an error. A new folder appears at once, with all of its files.
+// Write writes files by name into a folder that is new or empty. If there is an error, it writes no
+// files. A new folder appears in one step, with all of its files.
 func Write(dir string, files map[string][]byte) error {
 	names := slices.Sorted(maps.Keys(files))
 	if err := Check(names); err != nil {
@@ -20,7 +20,7 @@ func Write(dir string, files map[string][]byte) error {
 	}
 	entries, err := os.ReadDir(dir)
 	fresh := errors.Is(err, fs.ErrNotExist)
-	at := dir // a folder that is there may be a mount or the working directory, and stays
+	at := dir // an existing folder may be a mount or the working directory, so it is not replaced
 	switch {
 	case fresh:
 		at = filepath.Dir(filepath.Clean(dir))
@@ -67,7 +67,7 @@ func write(dir string, names []string, files map[string][]byte) error {
 	return nil
 }
 
-// move moves what is in one folder to another, or nothing.
+// move moves the content of one folder to another. If there is an error, it moves nothing.
 func move(from, to string) (err error) {
 	entries, err := os.ReadDir(from)
 	if err != nil {

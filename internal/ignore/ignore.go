@@ -1,8 +1,8 @@
-// Package ignore reads lists of files to leave out, in the syntax of gitignore(5).
+// Package ignore reads lists of ignored files in the syntax of gitignore(5).
 //
-// It differs in two things: a slash within brackets ends the segment, so the pattern
-// "a[x/]b" matches nothing; and in "a**/b" the asterisks are one asterisk, as the manual
-// says, where git 2.39 takes them for a segment of any depth.
+// It differs from Git in two ways: a slash within brackets ends the segment, so the pattern "a[x/]b" matches nothing;
+// and the asterisks in "a**/b" count as a single asterisk, as the manual says, whereas Git 2.39 matches a segment of
+// any depth.
 package ignore
 
 import (
@@ -12,18 +12,17 @@ import (
 	"strings"
 )
 
-// List is the patterns of one file. The zero value matches nothing.
+// List holds the patterns of one file. The zero value matches nothing.
 type List struct{ rules []rule }
 
 type rule struct {
-	segments []*regexp.Regexp // of an anchored pattern, nil for **; else one, for the name alone
+	segments []*regexp.Regexp // one for each segment of an anchored pattern, nil for **; otherwise one for the name
 	anchored bool
 	dirOnly  bool
 	negated  bool
 }
 
-// Parse reads a file of patterns, one a line. Every text is a list: a pattern that
-// cannot be read matches nothing, as in git.
+// Parse reads a file with one pattern per line. Every text is valid: an invalid pattern matches nothing, as in Git.
 func Parse(data []byte) List {
 	var l List
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -57,7 +56,7 @@ func Parse(data []byte) List {
 	return l
 }
 
-// trimSpaces takes off spaces at the end that no backslash keeps.
+// trimSpaces removes trailing spaces that are not escaped by a backslash.
 func trimSpaces(s string) string {
 	end := 0
 	for i := 0; i < len(s); i++ {
@@ -72,8 +71,8 @@ func trimSpaces(s string) string {
 	return s[:min(end, len(s))]
 }
 
-// Match reports whether the last pattern that fits a path leaves it out, and whether
-// any fits. The path is relative to the list's folder, with slashes.
+// Match reports whether the last matching pattern excludes a path, and whether any pattern matches. The path is
+// relative to the list's folder, with slashes.
 func (l List) Match(path string, dir bool) (out, fits bool) {
 	segments := strings.Split(path, "/")
 	for i := len(l.rules) - 1; i >= 0; i-- {
@@ -89,12 +88,12 @@ func (r *rule) fits(path []string) bool {
 		return matches(r.segments[0], path[len(path)-1])
 	}
 	p, at := 0, 0
-	again, from := -1, 0 // where to go on when what comes after the last ** does not fit
+	again, from := -1, 0 // where to retry if the part after the last ** does not match
 	for at < len(path) {
 		switch {
 		case p < len(r.segments) && r.segments[p] == nil:
 			if p == len(r.segments)-1 {
-				return true // at least one segment is left
+				return true // at least one segment remains
 			}
 			again, from = p, at
 			p++
@@ -112,7 +111,7 @@ func (r *rule) fits(path []string) bool {
 
 func matches(segment *regexp.Regexp, name string) bool { return segment.MatchString(latin1(name)) }
 
-// latin1 makes a character of each byte: git matches bytes, and expressions match characters.
+// latin1 converts each byte to a character: Git matches bytes, and regular expressions match characters.
 func latin1(s string) string {
 	runes := make([]rune, len(s))
 	for i := range len(s) {
@@ -121,10 +120,10 @@ func latin1(s string) string {
 	return string(runes)
 }
 
-// never is not a valid expression. A pattern that contains it matches nothing.
+// never is an invalid regular expression. A pattern that contains it matches nothing.
 const never = "("
 
-// expression is the regular expression of one segment: *, ?, [set], and a backslash before a character as it is.
+// expression returns the regular expression for one segment: *, ?, [set], and a backslash before a literal character.
 func expression(segment string) string {
 	var b strings.Builder
 	for segment != "" {
@@ -153,10 +152,10 @@ func expression(segment string) string {
 	return b.String()
 }
 
-// bracket is the expression of the set whose text follows a bracket, and what follows the set; an empty one for a set
-// that never ends.
+// bracket returns the regular expression for the set that starts after a bracket, and the text after the set. The
+// expression is empty if the set is not closed.
 func bracket(text string) (set, rest string) {
-	set = "[/" // which no segment has, so that the set is never empty
+	set = "[/" // no segment contains a slash, which keeps the set from being empty
 	if text != "" && (text[0] == '!' || text[0] == '^') {
 		set, text = "[^/", text[1:]
 	}
@@ -168,7 +167,7 @@ func bracket(text string) (set, rest string) {
 			if name, after, closed := strings.Cut(text[2:], "]"); !closed {
 				return "", ""
 			} else if strings.HasSuffix(name, ":") {
-				set, text = set+"[:"+name+"]", after // an unknown class is no expression
+				set, text = set+"[:"+name+"]", after // an unknown class makes the expression invalid
 				continue
 			}
 		}

@@ -18,7 +18,7 @@ const (
 	control   = "control"
 )
 
-// class returns the class of a character that cannot be seen; "" for the others.
+// class returns the class of an invisible character, or "" for a visible character.
 func class(r rune) string {
 	switch {
 	case r < ' ' && r != '\t' && r != '\n' && r != '\r', r >= 0x7f && r < 0xa0:
@@ -112,7 +112,7 @@ func allowed(runes []rune, i, end int, c string, rtl bool) bool {
 			return joins(before) && joins(after)
 		}
 	case bidi:
-		// Embeddings and overrides reorder what is read.
+		// Embeddings and overrides reorder visible text.
 		return rtl && !slices.ContainsFunc(runes[i:end], func(r rune) bool { return r >= 0x202a && r <= 0x202e })
 	case variation:
 		if end-i > 1 || before == 0 || unicode.IsSpace(before) || class(before) != "" {
@@ -123,8 +123,7 @@ func allowed(runes []rune, i, end int, c string, rtl bool) bool {
 	return false
 }
 
-// joins reports whether a letter belongs to a script in which U+200C and U+200D
-// choose how letters are joined.
+// joins reports whether a letter belongs to a script in which U+200C and U+200D control the joining of letters.
 func joins(r rune) bool {
 	return unicode.In(r, unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Devanagari, unicode.Bengali,
 		unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam,

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// maxText bounds the bytes of one text that are looked at.
+	// maxText is the number of bytes of one text that are inspected.
 	maxText = 256 << 10
-	// maxFindings bounds the findings of one text or schema.
+	// maxFindings is the maximum number of findings in one text or schema.
 	maxFindings = 20
-	// maxDepth bounds the depth to which a schema is looked into.
+	// maxDepth is the depth to which a schema is inspected.
 	maxDepth = 64
 )
 
@@ -53,7 +53,7 @@ func Schema(path string, schema json.RawMessage) []v1.Violation {
 }
 
 // unsuspicious reports whether a JSON text certainly has no findings: it consists of visible ASCII characters without
-// escapes, and has none of the words that the rules require.
+// escapes, and contains no word that a rule requires.
 func unsuspicious(text []byte) bool {
 	for _, c := range text {
 		if c == '\\' || c >= 0x7f || c < ' ' && c != '\t' && c != '\n' && c != '\r' {
@@ -64,7 +64,7 @@ func unsuspicious(text []byte) bool {
 	return !slices.ContainsFunc(rules, func(r rule) bool { return redact.HasAny(folded, r.needs) })
 }
 
-// mechanical holds the keywords whose texts are read by programs only.
+// mechanical holds the keywords whose texts only programs read.
 var mechanical = map[string]bool{schema.Ref: true, schema.DynamicRef: true, "$id": true, "$schema": true, "$anchor": true, "pattern": true, "format": true, "type": true, "contentEncoding": true, "contentMediaType": true}
 
 func walk(path string, v any, depth int, fs *[]v1.Violation) {
@@ -89,7 +89,8 @@ func walk(path string, v any, depth int, fs *[]v1.Violation) {
 	}
 }
 
-// Object returns the findings of all texts that models read of an object: a [Tool], or the overrides of an MCPServer.
+// Object returns the findings of all texts of an object that models read: those of a [Tool], or the overrides of an
+// MCPServer.
 func Object(o v1.Object) []v1.Violation {
 	switch o := o.(type) {
 	case *v1.Tool:

@@ -15,24 +15,24 @@ import (
 type rule struct {
 	name string
 	says string
-	// needs are folded texts, one of which is in every match. The expression is skipped for the many texts that
-	// contain none of them.
+	// needs are folded texts. Every match contains at least one of these texts, so that the expression can be
+	// skipped for the many texts that contain no such text.
 	needs []string
 	re    func() *regexp.Regexp
 }
 
-// gap is at most some words of one sentence.
+// gap matches a few words of one sentence.
 const gap = `(?:[^.!?\n]{0,40}?[\s"'(,])??`
 
-// phrase is an expression in which a space stands for any white space. It compiles when it is first needed:
-// most programs inspect nothing.
+// phrase returns an expression in which a space matches any white space. It compiles on first use, because most
+// programs inspect nothing.
 func phrase(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)` + strings.ReplaceAll(expr, " ", `\s+`))
 	})
 }
 
-// rules are expressions of RE2: their time is linear in the text.
+// rules use RE2 expressions, whose running time is linear in the text.
 var rules = []rule{
 	{"override", "it tells the model to ignore its instructions", []string{"ignore", "disregard", "forget", "override", "bypass"}, phrase(
 		`\b(?:ignore|disregard|forget|override|bypass) ` + gap +

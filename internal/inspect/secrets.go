@@ -29,12 +29,13 @@ func Secrets(o v1.Object) []v1.Violation {
 	return literals(found, o.Head(), "/spec", doc.Spec, "")
 }
 
-// named warns of secrets that are recognized by their names alone, in fields that send values by name.
+// named warns of values that are secrets according to their names alone, in fields that send values by
+// name.
 func named(o v1.Object) (found []v1.Violation) {
 	look := func(path string, values map[string]string) {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			if kind, _ := redact.WrittenOut(values[name], name); kind != "" {
-				continue // found by its form
+				continue // the check of values reports it
 			}
 			if variable, ok := redact.Named(name, values[name]); ok {
 				found = append(found, writtenOut(o.Head(), v1.Pointer(path, name), "what looks like a secret", variable))

@@ -9,12 +9,12 @@ import (
 	"github.com/jmespath/go-jmespath"
 )
 
-// Condition is an expression that is true or false.
+// Condition is an expression that is either true or false.
 type Condition struct{ expression *Expression }
 
-// CompileCondition reads a condition. Beside JMESPath it takes numbers without backquotes:
-// args.amount > 100. A text in double quotes is the name of a field in JMESPath. It is
-// refused in comparisons, because users nearly always mean a string.
+// CompileCondition parses a condition. It extends JMESPath with numbers without backquotes:
+// args.amount > 100. In JMESPath, a text in double quotes is a field name. CompileCondition refuses
+// it in comparisons, because users nearly always mean a string.
 func CompileCondition(text string) (*Condition, error) {
 	numbered, added := quoteNumbers(text)
 	if at := fieldCompared(numbered); at != nil {
@@ -52,8 +52,8 @@ var (
 	compared   = regexp.MustCompile(`[=<>!]=?\s*$`)
 )
 
-// quoteNumbers puts numbers other than indexes ([0], [1:2]) into backquotes.
-// It returns the places of the backquotes in the new text.
+// quoteNumbers puts numbers other than indexes ([0], [1:2]) in backquotes. It returns the positions
+// of the backquotes in the new text.
 func quoteNumbers(text string) (string, []int) {
 	var b strings.Builder
 	var added []int
@@ -87,7 +87,7 @@ func quoteNumbers(text string) (string, []int) {
 // inName reports whether the number at i belongs to the text before it, as in a.5.
 func inName(text string, i int) bool { return i > 0 && strings.ContainsRune("._", rune(text[i-1])) }
 
-// fieldCompared finds a quoted name in a comparison.
+// fieldCompared finds a double-quoted name in a comparison.
 func fieldCompared(text string) []int {
 	for _, at := range quotedText.FindAllStringIndex(text, -1) {
 		if text[at[0]] == '"' && compared.MatchString(text[:at[0]]) {

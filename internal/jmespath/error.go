@@ -9,7 +9,7 @@ import (
 	"github.com/jmespath/go-jmespath"
 )
 
-// tokenWords are the tokens that go-jmespath names in its errors.
+// tokenWords maps token names in go-jmespath errors to readable words.
 var tokenWords = map[string]string{
 	"tStar": "'*'", "tDot": "'.'", "tFilter": "'[?'", "tFlatten": "'[]'", "tLparen": "'('", "tRparen": "')'", "tLbracket": "'['", "tRbracket": "']'",
 	"tLbrace": "'{'", "tRbrace": "'}'", "tOr": "'||'", "tPipe": "'|'", "tNumber": "a number", "tUnquotedIdentifier": "a name", "tQuotedIdentifier": "a quoted name",

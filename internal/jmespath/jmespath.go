@@ -10,22 +10,22 @@ import (
 	"github.com/jmespath/go-jmespath"
 )
 
-// Limits of an expression. The parser recurses, so the length is bounded. A list literal
-// ([a, b]) that is flattened ([]) makes its input longer, so that growth is bounded too.
+// Limits of an expression. The length is limited because the parser recurses. A flattened ([]) list
+// literal ([a, b]) makes its input longer, so that growth is limited too.
 const (
 	maxLength = 16 << 10 // bytes
-	maxGrowth = 1 << 12  // times
+	maxGrowth = 1 << 12  // factor
 )
 
 // Expression is a compiled expression. It may be used by several goroutines.
 type Expression struct{ path *jmespath.JMESPath }
 
-// Compile reads an expression. The error names the problem and the column.
+// Compile parses an expression. The error names the problem and the column.
 func Compile(text string) (*Expression, error) {
 	return compile(text, func(e jmespath.SyntaxError) jmespath.SyntaxError { return e })
 }
 
-// compile is Compile; moved maps the place of an error to the text that the user wrote.
+// compile is Compile. moved maps the position of an error to the text that the user wrote.
 func compile(text string, moved func(jmespath.SyntaxError) jmespath.SyntaxError) (e *Expression, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -58,8 +58,8 @@ func (e *Expression) Search(doc any) (found any, err error) {
 	return e.path.Search(doc)
 }
 
-// growth returns how many times as long as its input the result of an expression can be: the
-// product of the lengths of its list literals.
+// growth returns the maximum factor by which the result of an expression can be longer than its
+// input: the product of the lengths of its list literals.
 func growth(text string) int {
 	product, open := 1, []int{}
 	for i := 0; i < len(text); i++ {
@@ -71,7 +71,7 @@ func growth(text string) int {
 				}
 			}
 		case '[', '(', '{':
-			items := 0 // of a bracket that is not a list literal
+			items := 0 // for a bracket that is not a list literal
 			if rest := strings.TrimLeft(text[i+1:], " \t\r\n"); c == '[' && rest != "" && !strings.ContainsRune("]?*:-0123456789", rune(rest[0])) {
 				items = 1
 			}

@@ -7,8 +7,8 @@ import (
 	"github.com/jmespath/go-jmespath"
 )
 
-// Members returns the members of the document that an expression reads, each once. bare are those that it passes on
-// unchanged: if the document lacks one, the result has null.
+// Members returns the distinct members of the document that an expression reads. bare are the members that it
+// passes on unchanged: if the document lacks such a member, the result contains null.
 func (e *Expression) Members() (read, bare []string) {
 	// The library does not export its syntax tree: TestMembers fails if a new version changes it.
 	var walk func(node reflect.Value, plain bool) (whole bool)

@@ -19,18 +19,17 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// Template is a text with paths in braces.
+// Template is a text with JSONPath expressions in braces.
 type Template struct{ parts []part }
 
-// part is a text, a path, or a range: a path with parts that are printed for each
-// value that it finds.
+// part is a text, a path, or a range: a path whose parts are printed for each value that it finds.
 type part struct {
 	text string
 	path *Path
 	body []part
 }
 
-// maxTemplate bounds a template, in bytes.
+// maxTemplate is the maximum length of a template, in bytes.
 const maxTemplate = 16 << 10
 
 // Parse reads a template. A text without braces is one path, as in ".metadata.name".
@@ -55,7 +54,7 @@ func Parse(text string) (*Template, error) {
 
 type parser struct{ rest string }
 
-// parts reads up to the end of the text, or with inRange up to {end}.
+// parts reads until the end of the text, or with inRange until {end}.
 func (p *parser) parts(inRange bool) ([]part, error) {
 	var parts []part
 	for p.rest != "" {
@@ -107,7 +106,7 @@ func (p *parser) parts(inRange bool) ([]part, error) {
 	return parts, nil
 }
 
-// braced cuts at the closing brace outside of quotes.
+// braced splits a text at the closing brace outside of quotes.
 func braced(s string) (expr, rest string, err error) {
 	var quote byte
 	for i := 0; i < len(s); i++ {
@@ -165,7 +164,7 @@ func write(b *bytes.Buffer, parts []part, root, at any) {
 	}
 }
 
-// Decode reads a document and keeps every digit of its numbers.
+// Decode decodes a document and keeps every digit of its numbers.
 func Decode(doc json.RawMessage) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	dec.UseNumber()

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// translator converts the steps of a kubectl path to RFC 9535. In kubectl any name may follow
-// a point, with "\." for a point in the name, so names go into brackets.
+// translator converts the steps of a kubectl path to RFC 9535. In kubectl, any name may follow a
+// point, with "\." for a point in the name, so the translation puts names in brackets.
 type translator struct {
 	in  string
 	out strings.Builder
 }
 
-// steps reads .name, ..name, .* and [...] as far as they go. In a filter a name ends where
-// an operator starts too.
+// steps reads as many steps .name, ..name, .* and [...] as possible. In a filter, an operator also
+// ends a name.
 func (t *translator) steps(filter bool) {
 	for t.in != "" {
 		switch {
@@ -45,7 +45,7 @@ func (t *translator) steps(filter bool) {
 				t.out.WriteString("[*]")
 				continue
 			}
-			quoted, _ := json.Marshal(name) // a string is always JSON
+			quoted, _ := json.Marshal(name) // a string can always be encoded
 			t.out.WriteString("[" + string(quoted) + "]")
 		default:
 			return
@@ -53,7 +53,7 @@ func (t *translator) steps(filter bool) {
 	}
 }
 
-// cutName cuts after a name.
+// cutName splits a text after a name.
 func cutName(s string, filter bool) (name, rest string) {
 	ends := ".["
 	if filter {
@@ -74,8 +74,8 @@ func cutName(s string, filter bool) (name, rest string) {
 	return b.String(), ""
 }
 
-// brackets copies [...], and translates the paths inside a filter. It reports whether the
-// bracket is closed.
+// brackets copies [...] and translates the paths inside a filter. It reports whether the bracket is
+// closed.
 func (t *translator) brackets() bool {
 	depth := 0
 	var quote byte

@@ -16,7 +16,7 @@ func Marshal(v any) (json.RawMessage, error) {
 	return b.Bytes(), nil
 }
 
-// Write appends what [Marshal] returns. After an error the buffer is as it was.
+// Write appends the output of [Marshal]. An error leaves the buffer unchanged.
 func Write(b *bytes.Buffer, v any) error {
 	before := b.Len()
 	e := json.NewEncoder(b)
@@ -25,12 +25,12 @@ func Write(b *bytes.Buffer, v any) error {
 		b.Truncate(before)
 		return err
 	}
-	b.Truncate(b.Len() - 1) // the encoder ends a line
+	b.Truncate(b.Len() - 1) // remove the line end that the encoder adds
 	return nil
 }
 
-// Of is [Marshal] of a value that was read from JSON and so has a JSON form; null stands
-// for any other.
+// Of is [Marshal] for a value that was read from JSON and can therefore be encoded. Any other value
+// becomes null.
 func Of(v any) json.RawMessage {
 	text, err := Marshal(v)
 	if err != nil {
@@ -80,7 +80,7 @@ func SkipValue[T string | []byte](text T, i int) int {
 			depth++
 		case '}', ']':
 			if depth--; depth < 0 {
-				return i // of what holds a number or a word
+				return i // end of a number or a word
 			} else if depth == 0 {
 				return i + 1
 			}

@@ -2,12 +2,12 @@ package jsontext
 
 import "math/big"
 
-// maxDigits is the longest text of a number that is read: reading one takes time with the square of
-// its length.
+// maxDigits is the maximum length of a number: the time to read a number grows with the square of its
+// length.
 const maxDigits = 1000
 
-// Number returns the value of a JSON number with all its digits. False says that the text is no number, or
-// is longer than 1,000 characters.
+// Number returns the value of a JSON number with all its digits. It returns false if the text is not a
+// number, or is longer than 1,000 characters.
 func Number(text string) (*big.Float, bool) {
 	if len(text) > maxDigits {
 		return nil, false

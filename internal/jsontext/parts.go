@@ -14,7 +14,7 @@ func Members(object []byte, wanted func(name string) *[]byte) bool {
 		if into == nil || *into != nil {
 			return false
 		}
-		i = SkipSpace(object, SkipSpace(object, end)+1) // after the colon
+		i = SkipSpace(object, SkipSpace(object, end)+1) // skip the colon
 		end = SkipValue(object, i)
 		*into = object[i:end:end]
 		if i = SkipSpace(object, end); object[i] == ',' {

@@ -9,23 +9,23 @@ import (
 	"unicode/utf8"
 )
 
-// Results may have megabytes of text, and toolctl reads each several times. This code
-// scans eight bytes at a time, where encoding/json makes a call for each byte.
+// Results may contain megabytes of text, and toolctl reads each result several times. This code scans eight
+// bytes at a time, whereas encoding/json makes a call for each byte.
 
-// bytes of a word, each 0x01 or 0x80
+// ones and high repeat the byte 0x01 or 0x80 in a word.
 const (
 	ones = 0x0101010101010101
 	high = 0x8080808080808080
 )
 
-// scan returns the place, from i on, of the first byte that a string cannot hold as it is: a
-// quote, a backslash, a control character, or with stop = high one that is not ASCII; the end
-// of the text when there is none.
+// scan returns the index, from i on, of the first byte that a string cannot contain unescaped: a quote, a
+// backslash, a control character, or with stop = high a byte that is not ASCII. It returns the end of the
+// text if there is no such byte.
 func scan[T string | []byte](text T, i int, stop uint64) int {
 	for ; i+8 <= len(text); i += 8 {
 		w := uint64(text[i]) | uint64(text[i+1])<<8 | uint64(text[i+2])<<16 | uint64(text[i+3])<<24 |
 			uint64(text[i+4])<<32 | uint64(text[i+5])<<40 | uint64(text[i+6])<<48 | uint64(text[i+7])<<56
-		// Whether a byte is 0, or below a number: graphics.stanford.edu/~seander/bithacks.html.
+		// Tests whether any byte is 0 or less than a number: graphics.stanford.edu/~seander/bithacks.html.
 		quote, slash := w^ones*'"', w^ones*'\\'
 		if ((quote-ones)&^quote|(slash-ones)&^slash|(w-ones*' ')&^w)&high|w&stop != 0 {
 			break
@@ -39,11 +39,11 @@ func scan[T string | []byte](text T, i int, stop uint64) int {
 	return i
 }
 
-// Plain returns the place, from i on, of the first byte that is a quote, a backslash or a control
-// character; the end of the text when there is none.
+// Plain returns the index, from i on, of the first byte that is a quote, a backslash or a control
+// character, or the end of the text if there is no such byte.
 func Plain[T string | []byte](text T, i int) int { return scan(text, i, 0) }
 
-// AppendString appends a text as [Write] does.
+// AppendString appends a string as JSON, as [Write] does.
 func AppendString(b *bytes.Buffer, s string) {
 	const hex = "0123456789abcdef"
 	b.WriteByte('"')
@@ -59,7 +59,7 @@ func AppendString(b *bytes.Buffer, s string) {
 			b.WriteString(s[from:i])
 			if n == 1 {
 				b.WriteString(`\ufffd`)
-			} else { // line ends of JavaScript
+			} else { // U+2028 and U+2029 end lines in JavaScript
 				b.WriteString(`\u202`)
 				b.WriteByte(hex[r&0xf])
 			}
@@ -88,7 +88,7 @@ func Unquote(quoted []byte) string {
 	raw := quoted[1 : len(quoted)-1]
 	if !utf8.Valid(raw) {
 		var s string
-		_ = json.Unmarshal(quoted, &s) // of valid JSON it cannot fail
+		_ = json.Unmarshal(quoted, &s) // cannot fail for valid JSON
 		return s
 	}
 	i := scan(raw, 0, 0)
@@ -110,7 +110,8 @@ func Unquote(quoted []byte) string {
 	}
 }
 
-// escape reads the escape at the start of a text, or two that are one character, and returns where it ends.
+// escape reads the escape at the start of a text, or a pair of escapes for one character, and returns its
+// end.
 func escape(text string) (r rune, end int) {
 	if text[1] != 'u' {
 		return rune("\"\\/\b\f\n\r\t"[strings.IndexByte(`"\/bfnrt`, text[1])]), 2
@@ -128,6 +129,6 @@ func escape(text string) (r rune, end int) {
 }
 
 func hex4(digits string) rune {
-	n, _ := strconv.ParseUint(digits, 16, 16) // of valid JSON it cannot fail
+	n, _ := strconv.ParseUint(digits, 16, 16) // cannot fail for valid JSON
 	return rune(n)
 }

@@ -2,7 +2,7 @@ package jsontext
 
 import "strings"
 
-// maxDepth is how deep encoding/json reads.
+// maxDepth is the maximum nesting depth of encoding/json.
 const maxDepth = 10_000
 
 // Valid is [json.Valid].
@@ -19,7 +19,7 @@ func SkipSpace[T string | []byte](text T, i int) int {
 	return i
 }
 
-// value returns the end of the value that begins at i; -1 if it is not valid.
+// value returns the end of the value that starts at i, or -1 if the value is invalid.
 func value(text []byte, i, depth int) int {
 	if i >= len(text) {
 		return -1
@@ -41,7 +41,7 @@ func value(text []byte, i, depth int) int {
 	return -1
 }
 
-// ValidWord returns the end of the word at text[i]; -1 if another text is there.
+// ValidWord returns the end of the word w at text[i], or -1 if the text differs.
 func ValidWord[T string | []byte](text T, i int, w string) int {
 	if len(text)-i < len(w) || string(text[i:i+len(w)]) != w {
 		return -1
@@ -54,7 +54,7 @@ func list(text []byte, i, depth int) int {
 	if depth > maxDepth {
 		return -1
 	}
-	object, last := text[i] == '{', text[i]+2 // ] and } are two after [ and {
+	object, last := text[i] == '{', text[i]+2 // in ASCII, ] and } are two after [ and {
 	i = SkipSpace(text, i+1)
 	if i < len(text) && text[i] == last {
 		return i + 1
@@ -89,7 +89,7 @@ func list(text []byte, i, depth int) int {
 	}
 }
 
-// ValidString returns the end of the string whose opening quote is text[i]; -1 if it is not valid.
+// ValidString returns the end of the string whose opening quote is text[i], or -1 if the string is invalid.
 func ValidString[T string | []byte](text T, i int) int {
 	for i = Plain(text, i+1); i < len(text); i = Plain(text, i) {
 		switch {
@@ -115,10 +115,10 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// ValidNumber returns the end of the number that begins at text[i] with a minus or a digit; -1 if it
-// is not valid (RFC 8259, section 6).
+// ValidNumber returns the end of the number that starts at text[i] with a minus or a digit, or -1 if the
+// number is invalid (RFC 8259, section 6).
 func ValidNumber[T string | []byte](text T, i int) int {
-	digits := func(i int) int { // -1 without one
+	digits := func(i int) int { // returns -1 without a digit
 		from := i
 		for i < len(text) && text[i] >= '0' && text[i] <= '9' {
 			i++
@@ -151,5 +151,6 @@ func ValidNumber[T string | []byte](text T, i int) int {
 	return i
 }
 
-// ValidValue returns the end of the value that begins at text[i] at a nesting depth; -1 if it is not valid.
+// ValidValue returns the end of the value that starts at text[i] at a nesting depth, or -1 if the value is
+// invalid.
 func ValidValue(text []byte, i, depth int) int { return value(text, i, depth) }

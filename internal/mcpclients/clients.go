@@ -1,6 +1,6 @@
-// Package mcpclients adds toolctl to the configuration of MCP clients. It knows where each client keeps its file
-// and which form a server has there, and it changes only the entry of that server: comments and all other text
-// of the file stay as they are.
+// Package mcpclients adds toolctl to the configuration of MCP clients. It knows the location of each client's
+// file and the form of a server entry in it. It changes only the entry of that server: comments and all other
+// text in the file stay unchanged.
 package mcpclients
 
 import (
@@ -9,14 +9,14 @@ import (
 	"runtime"
 )
 
-// Server is a server as a client has to know it.
+// Server describes a server for a client's configuration.
 type Server struct {
 	Name    string
 	Command string
 	Args    []string
 	URL     string
-	Token   string   // the variable that holds the bearer token; "" for none
-	Vars    []string // variables that the server, or the client for it, needs
+	Token   string   // the variable that holds the bearer token, or ""
+	Vars    []string // variables that the server needs, or the client to reach it
 }
 
 // Client is an MCP client and its configuration file.
@@ -25,16 +25,16 @@ type Client struct {
 	// Path returns the configuration file.
 	Path      func() (string, error)
 	StdioOnly bool
-	// Literal is set for a client that has no syntax for variables.
+	// Literal is set for a client that does not support variables.
 	Literal bool
-	// Entry returns the server in the client's form. values returns the values of variables for a literal
-	// client; without it they are placeholders.
+	// Entry returns the server in the client's form. For a literal client, values returns the values of
+	// variables; if it is nil, the entry contains placeholders.
 	Entry func(s Server, values func(string) (string, bool)) any
-	// Merge adds the entry to the text of the file, or replaces the one of that name.
+	// Merge adds the entry to the text of the file, or replaces the entry with the same name.
 	Merge func(file []byte, name string, entry any, s Server) ([]byte, error)
 }
 
-// jsonServer is an entry with the fields of all clients whose files hold JSON or TOML, in the order of the file.
+// jsonServer is an entry with the fields of all clients whose files are JSON or TOML, in file order.
 type jsonServer struct {
 	Type      string            `json:"type,omitempty"`
 	Command   string            `json:"command,omitempty"`
@@ -94,7 +94,7 @@ func desktopFile() (string, error) {
 	return filepath.Join(dir, "Claude", "claude_desktop_config.json"), err
 }
 
-// jsonEntry makes an entry of the form that most clients share.
+// jsonEntry returns the Entry function for the form that most clients share.
 func jsonEntry(urlKey string, typed bool, variable func(string) string) func(Server, func(string) (string, bool)) any {
 	return func(s Server, values func(string) (string, bool)) any {
 		value := variable
@@ -129,7 +129,7 @@ func jsonEntry(urlKey string, typed bool, variable func(string) string) func(Ser
 	}
 }
 
-// codexEntry lists the variables that Codex passes to the server.
+// codexEntry returns an entry for Codex, with the names of the variables that Codex passes to the server.
 func codexEntry(s Server, _ func(string) (string, bool)) any {
 	if s.URL != "" {
 		return jsonServer{URL: s.URL, TokenVar: s.Token}
@@ -137,7 +137,8 @@ func codexEntry(s Server, _ func(string) (string, bool)) any {
 	return jsonServer{Command: s.Command, Args: s.Args, EnvVars: s.Vars}
 }
 
-// gooseEntry lists the variables that goose reads from its keyring or its environment.
+// gooseEntry returns an entry for goose, with the names of the variables that goose reads from its keyring or
+// its environment.
 func gooseEntry(s Server, _ func(string) (string, bool)) any {
 	e := map[string]any{"enabled": true, "name": s.Name, "type": "stdio", "timeout": 300}
 	if s.URL != "" {

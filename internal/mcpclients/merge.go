@@ -13,15 +13,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mergeJSON puts a server under a key of a JSON file, which may hold comments: only the
-// text of that entry changes.
+// mergeJSON sets a server under a key of a JSON file, which may contain comments. Only the text of that entry
+// changes.
 func mergeJSON(key string) func([]byte, string, any, Server) ([]byte, error) {
 	return func(file []byte, name string, entry any, _ Server) ([]byte, error) {
 		return setJSON(file, []string{key, name}, entry)
 	}
 }
 
-// mergeVSCode adds the inputs that an entry refers to as well.
+// mergeVSCode also adds the inputs to which an entry refers.
 func mergeVSCode(file []byte, name string, entry any, s Server) ([]byte, error) {
 	file, err := setJSON(file, []string{"servers", name}, entry)
 	for _, v := range s.Vars {
@@ -64,16 +64,16 @@ func addInput(file []byte, in input) ([]byte, error) {
 	return root.Pack(), err
 }
 
-// parseJSON reads JSON with comments; an empty file is an empty object.
+// parseJSON reads JSON with comments. An empty file counts as an empty object.
 func parseJSON(file []byte) (hujson.Value, error) {
 	if len(bytes.TrimSpace(file)) == 0 {
 		file = []byte("{}\n")
 	}
-	v, err := hujson.Parse(append(slices.Clip(file), '\n')) // it wants a line break after a comment in the last line
+	v, err := hujson.Parse(append(slices.Clip(file), '\n')) // the parser needs a line break after a comment in the last line
 	if err != nil {
 		line := 1
 		if _, cut := hujson.Parse(bytes.TrimRight(file, " \t\r\n")); cut != nil {
-			err = cut // a text that ends too early ends in its last line
+			err = cut // truncated text ends in its last line
 		}
 		_, _ = fmt.Sscanf(err.Error(), "hujson: line %d", &line)
 		return v, fmt.Errorf("line %d: not valid JSON, not even with comments", line)
@@ -82,7 +82,7 @@ func parseJSON(file []byte) (hujson.Value, error) {
 	return v, nil
 }
 
-// setJSON sets the value at a path of members, and makes the objects on the way.
+// setJSON sets the value at a path of members, and creates missing objects.
 func setJSON(file []byte, path []string, value any) ([]byte, error) {
 	root, err := parseJSON(file)
 	if err != nil {
@@ -94,7 +94,7 @@ func setJSON(file []byte, path []string, value any) ([]byte, error) {
 		if !ok {
 			return nil, fmt.Errorf("expected an object at %q", "/"+strings.Join(path[:depth], "/"))
 		}
-		// Clients read the last of two members with the same name.
+		// If two members have the same name, clients read the last one.
 		if i := lastMember(o, key); i >= 0 {
 			at = &o.Members[i].Value
 			continue
@@ -125,7 +125,7 @@ func lastMember(o *hujson.Object, key string) int {
 	return -1
 }
 
-// indented is a value as JSON that begins in a line of this depth.
+// indented returns a value as JSON, indented for a line of this depth.
 func indented(value any, depth int) (hujson.Value, error) {
 	text, err := json.MarshalIndent(value, strings.Repeat("  ", depth), "  ")
 	if err != nil {
@@ -134,8 +134,8 @@ func indented(value any, depth int) (hujson.Value, error) {
 	return hujson.Parse(text)
 }
 
-// lastLine begins a line for a new last element of an object or list. The comments that stood before the closing
-// bracket stay before the new element, and the bracket gets a line of its own.
+// lastLine starts a line for a new last element of an object or list. The comments before the closing bracket
+// stay before the new element, and the bracket gets its own line.
 func lastLine(end *hujson.Extra, depth int) hujson.Extra {
 	in := "\n" + strings.Repeat("  ", depth)
 	comments := bytes.TrimRight(*end, " \t\r\n")
@@ -148,7 +148,7 @@ var (
 	tomlInline = regexp.MustCompile(`(?m)^\s*mcp_servers\s*=`)
 )
 
-// mergeTOML puts a table in the place of the one of that name, with those under it.
+// mergeTOML replaces the table with the same name, including its subtables.
 func mergeTOML(file []byte, name string, entry any, _ Server) ([]byte, error) {
 	if tomlInline.Match(file) {
 		return nil, errors.New("mcp_servers is a single value: write it as tables [mcp_servers.NAME]")
@@ -175,13 +175,13 @@ func mergeTOML(file []byte, name string, entry any, _ Server) ([]byte, error) {
 	}
 	for _, m := range members.Value.(*hujson.Object).Members {
 		m.Value.BeforeExtra = nil
-		m.Value.Minimize() // a string or a list of strings on one line is TOML as well
+		m.Value.Minimize() // a string or a list of strings on one line is also valid TOML
 		text += m.Name.Value.(hujson.Literal).String() + " = " + m.Value.String() + "\n"
 	}
 	return []byte(text), nil
 }
 
-// mergeYAML puts a server under a key of a YAML file; comments stay.
+// mergeYAML sets a server under a key of a YAML file and keeps its comments.
 func mergeYAML(key string) func([]byte, string, any, Server) ([]byte, error) {
 	return func(file []byte, name string, entry any, _ Server) ([]byte, error) {
 		var doc yaml.Node

@@ -12,9 +12,9 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// Server makes the manifest of one server that a command line names: a URL alone,
-// or a command with its arguments. Without a name, one is made of the package, the
-// program or the host. Secrets become variables as in [Read].
+// Server makes the manifest of one server from a command line: a single URL, or a command with its
+// arguments. The default name is that of the package, the program or the host. Secrets become
+// variables as in [Read].
 func Server(name string, words []string) (*v1.MCPServer, []string, error) {
 	if len(words) == 0 {
 		return nil, nil, errors.New("no command and no URL")
@@ -22,7 +22,7 @@ func Server(name string, words []string) (*v1.MCPServer, []string, error) {
 	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
 	isURL := len(words) == 1 && (strings.HasPrefix(words[0], "http://") || strings.HasPrefix(words[0], "https://"))
 	if scheme, _, ok := strings.Cut(words[0], "://"); ok && !isURL && !strings.ContainsAny(scheme, "/ ") {
-		if scheme == "http" || scheme == "https" { // the message must not show the secrets of the address
+		if scheme == "http" || scheme == "https" { // the message must not contain secrets from the address
 			return nil, nil, fmt.Errorf("expected only a URL, and %s follows it", plural(len(words)-1))
 		}
 		return nil, nil, fmt.Errorf("expected a program, or an address that begins with http:// or https://, got %s://", scheme)
@@ -54,8 +54,8 @@ func Server(name string, words []string) (*v1.MCPServer, []string, error) {
 // runners are programs that start a package or script named in their arguments.
 var runners = map[string]bool{"npx": true, "uvx": true, "uv": true, "pnpm": true, "bunx": true, "node": true, "python": true, "python3": true, "deno": true, "docker": true, "go": true, "npm": true, "yarn": true, "pipx": true, "bun": true}
 
-// programName is the name of what a command starts: filesystem of
-// npx -y @modelcontextprotocol/server-filesystem@1.2.3 /srv.
+// programName returns the name of the program that a command starts: filesystem for npx -y
+// @modelcontextprotocol/server-filesystem@1.2.3 /srv.
 func programName(words []string) string {
 	program := strings.TrimSuffix(filepath.Base(words[0]), ".exe")
 	if runners[program] {
@@ -68,7 +68,7 @@ func programName(words []string) string {
 		}
 	}
 	base := path.Base(strings.TrimSuffix(filepath.ToSlash(program), "/"))
-	if i := strings.IndexAny(base, "@:"); i > 0 { // a version or a tag
+	if i := strings.IndexAny(base, "@:"); i > 0 { // remove a version or a tag
 		base = base[:i]
 	}
 	for _, ext := range []string{".js", ".mjs", ".cjs", ".ts", ".py", ".go"} {
@@ -87,7 +87,7 @@ func programName(words []string) string {
 	return short
 }
 
-// hostName returns the distinguishing part of a host: example for https://mcp.example.com/mcp.
+// hostName returns the distinctive part of a host: example for https://mcp.example.com/mcp.
 func hostName(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {

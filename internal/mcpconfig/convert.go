@@ -13,9 +13,9 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// converter makes manifests of the servers of one file.
+// converter makes manifests from the servers in one file.
 type converter struct {
-	inputs map[string]string // VS Code: id to description
+	inputs map[string]string // VS Code inputs: id to description
 	notes  []string
 	values map[string]string // variable to the secret that it replaces
 	names  map[string]string // manifest name to the name in the file
@@ -131,14 +131,14 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 	return m, errors.Join(errs...)
 }
 
-// record is one server's entry. Each field is taken out when it is read, so that what is left has no place in a
-// manifest.
+// record is the entry of one server. Each field is removed when it is read, so that the remaining fields are
+// those without a place in a manifest.
 type record struct {
 	fields map[string]json.RawMessage
 	errs   []error
 }
 
-// read reads the first of several names of a field.
+// read reads a field that may have several names. It uses the first name that is present.
 func read[T any](r *record, names ...string) (v T) {
 	found := false
 	for _, n := range names {
@@ -155,7 +155,7 @@ func read[T any](r *record, names ...string) (v T) {
 	return v
 }
 
-// words is a command: a string, or a list with its arguments.
+// words is a command: a string, or a list of the command and its arguments.
 type words []string
 
 func (w *words) UnmarshalJSON(raw []byte) error {
@@ -175,7 +175,7 @@ func texts(list []scalar) []string {
 	return out
 }
 
-// variable makes the name of an environment variable: MY_SERVER of my-server.
+// variable returns an environment variable name: MY_SERVER for my-server.
 func variable(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToUpper(s) {

@@ -15,11 +15,11 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// maxBytes bounds a configuration file; the reader of comments goes as deep as the file does.
+// maxBytes is the maximum size of a configuration file. The reader of comments recurses as deep as the file nests.
 const maxBytes = 1 << 20
 
-// Read turns a configuration file into manifests, sorted by name, and notes for the person who imports it. It returns
-// the notes with an error too. The error lists every reason why a server, or the file, cannot be read.
+// Read converts a configuration file to manifests, sorted by name, and notes for the user who imports it. It also
+// returns the notes with an error. The error lists every reason why a server or the file cannot be read.
 func Read(name string, data []byte) (servers []*v1.MCPServer, notes []string, err error) {
 	if len(data) > maxBytes {
 		return nil, nil, fmt.Errorf("%s: over %d bytes", name, maxBytes)
@@ -80,7 +80,7 @@ func toJSON(name string, data []byte) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// entry is one server of a file.
+// entry is one server in a file.
 type entry struct {
 	name string
 	raw  json.RawMessage

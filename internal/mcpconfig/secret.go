@@ -28,9 +28,9 @@ var secretValue = lazily(`^(?:sk|pk|rk)[-_][A-Za-z0-9_\-]{12,}|^gh[opusr]_\w{20,
 // withPassword matches an address that contains a password.
 var withPassword = regexp.MustCompile(`^[a-z][a-z0-9+.\-]*://[^/@\s:]*:[^/@\s]+@`)
 
-// looksSecret reports whether a literal must not be written into a manifest: because of its name, because of its form,
-// or because it is long and random. Variables are not literals. Paths, addresses and numbers are not secrets, even
-// under the name of one.
+// looksSecret reports whether a literal must not be written into a manifest: because of its name, because of its
+// form, or because it is long and random. Variables are not literals. Paths, addresses and numbers are not secrets,
+// even if their name suggests it.
 func looksSecret(name, value string) bool {
 	v := strings.TrimSpace(value)
 	switch {

@@ -16,7 +16,7 @@ type texter struct {
 
 var reference = regexp.MustCompile(`\$\{([^}]*)\}`)
 
-// plain replaces the variables of a text.
+// plain replaces the variables in a text.
 func (t texter) plain(s string) string {
 	return reference.ReplaceAllStringFunc(s, func(m string) string {
 		body := m[2 : len(m)-1]
@@ -54,8 +54,8 @@ func isVariable(s string) bool {
 	return s != ""
 }
 
-// secret replaces a secret by a variable and adds a note. where describes the place in the file. The variable is called
-// name, unless that already stands for another secret.
+// secret replaces a secret by a variable and adds a note. where describes the place in the file. The variable is
+// called name, unless that name already refers to another secret.
 func (t texter) secret(where, name, value string) string {
 	if have, taken := t.c.values[name]; taken && have != value {
 		name = t.prefix + "_" + name
@@ -108,7 +108,7 @@ func isScheme(s string) bool {
 	return slices.Contains([]string{"bearer", "basic", "token", "apikey"}, strings.ToLower(s))
 }
 
-// args replaces the secrets in arguments: a secret may stand alone, after =, or after a flag that names it.
+// args replaces the secrets in arguments: a secret may be a whole argument, follow =, or follow a flag that names it.
 func (t texter) args(args []string) []string {
 	var out []string
 	flag := ""

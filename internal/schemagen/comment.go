@@ -8,16 +8,16 @@ import (
 
 // comment holds the parts of the doc comment of a field.
 type comment struct {
-	// text is the meaning, without the markers, starting with the name that manifests use.
+	// text is the meaning without the markers. It starts with the name used in manifests.
 	text string
-	// required tells whether the marker "Required." is there.
+	// required tells whether the marker "Required." is present.
 	required bool
-	// deflt and example are what follows their marker, without the final point.
+	// deflt and example are the texts after their markers, without the final point.
 	deflt, example string
 }
 
-// parseComment splits the doc comment of a field into its parts. The markers are at the end, so they are cut off from
-// the end, the last one first.
+// parseComment splits the doc comment of a field into its parts. The markers are at the end, so it removes them from
+// the end, the last marker first.
 func parseComment(goName, name, doc string) comment {
 	s := strings.Join(strings.Fields(doc), " ")
 	var c comment

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// violations returns every comment that breaks the rules of the package comment, by place.
+// violations returns an error for each comment that breaks the rules of the package comment, sorted
+// by place.
 func (src *source) violations() []error {
 	type violation struct {
 		pos token.Position
@@ -40,7 +41,7 @@ func (src *source) violations() []error {
 		}
 		return a.pos.Offset - b.pos.Offset
 	})
-	all = slices.Compact(all) // the fields of an embedded struct come once for each type that embeds it
+	all = slices.Compact(all) // a field of an embedded struct occurs once for each type that embeds it
 	errs := make([]error, len(all))
 	for i, f := range all {
 		errs[i] = fmt.Errorf("%s: %s", f.pos, f.msg)
@@ -57,7 +58,7 @@ func (f *field) violations() []string {
 	if !strings.HasPrefix(doc, f.goName+" ") {
 		msgs = append(msgs, "the comment must start with the Go name of the field")
 	}
-	// An example that is a question may end the comment with its question mark.
+	// A comment may end with a question mark if its example is a question.
 	if !strings.HasSuffix(doc, ".") && !(f.example != "" && strings.HasSuffix(doc, "?")) {
 		msgs = append(msgs, "the comment must end with a period")
 	}

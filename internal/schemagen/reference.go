@@ -30,7 +30,7 @@ func referenceFiles(src *source) []file {
 	return append(files, file{"docs/reference/assertions.md", assertionsPage()})
 }
 
-// assertionsPage is the table of assertions of api/v1.
+// assertionsPage returns the table of assertions of api/v1.
 func assertionsPage() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<!-- %s -->\n# Assertions\n\n", notice)
@@ -59,8 +59,8 @@ func assertionsPage() []byte {
 	return b.Bytes()
 }
 
-// rows writes a row for each field of a struct and of what it leads to. Structs
-// in open are being written; they are not entered again.
+// rows writes a row for each field of a struct and of the structs below it. It skips structs in
+// open, which are being written.
 func (src *source) rows(b *bytes.Buffer, object, path string, open map[string]bool) {
 	if open[object] {
 		return
@@ -102,10 +102,10 @@ func (src *source) rows(b *bytes.Buffer, object, path string, open map[string]bo
 	}
 }
 
-// prose makes text safe inside a table: none of it is markup.
+// prose escapes text for use in a table, so that no part of it is markup.
 func prose(s string) string {
 	return strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;").Replace(s)
 }
 
-// code is a code span inside a table.
+// code returns a code span for use in a table.
 func code(s string) string { return "`" + strings.ReplaceAll(s, "|", `\|`) + "`" }

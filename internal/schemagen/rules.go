@@ -6,14 +6,15 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// The rules of the Validate methods of api/v1 besides the check tags, as far as draft-07 can express them. TestSchemasRefuseWhatTheProgramRefuses holds both to one corpus.
+// The rules of the Validate methods of api/v1 other than the check tags, as far as draft-07 can express them.
+// TestSchemasRefuseWhatTheProgramRefuses checks both against one corpus.
 
 const (
 	// A part of a v1.NamePattern.
 	labelPattern = `^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`
-	// As isLabelKey in api/v1 has it.
+	// As in isLabelKey of api/v1.
 	labelKey = `^([a-z0-9]([a-z0-9_.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`
-	// What time.ParseDuration reads and is not below 0.
+	// A duration that time.ParseDuration reads and that is not negative.
 	duration = `^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 	// An exact name, or a prefix and one trailing "*".
 	pattern = `^([^*]+\*?|\*)$`
@@ -22,7 +23,7 @@ const (
 
 // refine adds the rules of one type to its schema.
 func refine(name string, s *Schema) {
-	at := s.Properties.Get // empty for a type in a test that has the name and not the field
+	at := s.Properties.Get // empty for a type in a test that has the name but lacks the field
 	switch name {
 	case "Metadata":
 		at("name").Pattern, at("name").MaxLength = v1.NamePattern, v1.MaxName
@@ -31,7 +32,7 @@ func refine(name string, s *Schema) {
 		at("labels").Additional = &Schema{Type: kindString, Pattern: v1.LabelValuePattern}
 	case "ToolSpec":
 		mocks := []*Schema{requires("mock_result"), requires("mock_template"), requires("mock_result_file"), requires("mock_template_file"), requires("mock_parts")}
-		s.AnyOf = append(slices.Clone(mocks), requires("mode")) // else there is no executor
+		s.AnyOf = append(slices.Clone(mocks), requires("mode")) // otherwise there is no executor
 		var pairs []*Schema
 		blocks := v1.ExecutorBlocks()
 		for i, b := range blocks {
@@ -88,7 +89,7 @@ func modeIs(mode string, then *Schema) *Schema {
 	}
 }
 
-// objectSchema requires a schema that is an object, and with root one whose root type is "object", as MCP requires of
+// objectSchema requires a schema that is an object. With root, the root type must be "object", as MCP requires of
 // input schemas.
 func objectSchema(s *Schema, root bool) {
 	want := &Schema{Type: "object"}
@@ -110,7 +111,7 @@ func jsonSchema() *Schema {
 	return &Schema{
 		Description: "JSONSchema is a JSON Schema: an object, or true or false.",
 		Type:        []string{"object", "boolean"},
-		// In anyOf, so that explain does not show them as fields of manifests.
+		// AnyOf keeps explain from showing these as fields of manifests.
 		AnyOf: []*Schema{{Properties: &Members{
 			{"type", &Schema{AnyOf: []*Schema{types, {Type: "array", MinItems: 1, Items: types}}}},
 			{"title", text}, {"description", text}, {"pattern", text}, {"format", text}, {"$ref", text},

@@ -21,7 +21,7 @@ const (
 	notice  = "Generated from the Go source of api/v1 by go generate ./schemas; do not edit."
 )
 
-// Schema is a JSON Schema; its members are written in this order.
+// Schema is a JSON Schema. Its members are written in the order of the struct.
 type Schema struct {
 	Schema      string            `json:"$schema,omitempty"`
 	ID          string            `json:"$id,omitempty"`
@@ -56,11 +56,11 @@ type Schema struct {
 	Dependencies  map[string][]string `json:"dependencies,omitempty"`
 	Definitions   *Members            `json:"definitions,omitempty"`
 
-	// Open is, in a schema without references, that of a field which takes any JSON Schema.
+	// Open marks a field that accepts any JSON Schema, in schemas without references.
 	Open bool `json:"-"`
 }
 
-// Members is a JSON object of schemas that keeps its order.
+// Members is a JSON object of schemas that keeps the order of its members.
 type Members []Member
 
 // Member is one of [Members].
@@ -69,7 +69,7 @@ type Member struct {
 	Schema *Schema
 }
 
-// All returns the members in their order.
+// All returns the members in order.
 func (m *Members) All() []Member {
 	if m == nil {
 		return nil
@@ -77,7 +77,7 @@ func (m *Members) All() []Member {
 	return *m
 }
 
-// Get returns the member of a name, and an empty schema for what is not there.
+// Get returns the member with a name, or an empty schema if it is absent.
 func (m *Members) Get(name string) *Schema {
 	for _, e := range m.All() {
 		if e.Name == name {
@@ -103,7 +103,7 @@ func (m *Members) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// schemaFiles returns a file for each kind, and one for all of them.
+// schemaFiles returns a file for each kind, and one file for all kinds.
 func schemaFiles(src *source) ([]file, error) {
 	var files []file
 	add := func(name string, s *Schema, defs *builder) error {
@@ -137,18 +137,18 @@ func schemaFiles(src *source) ([]file, error) {
 	return files, add("all.json", all, b)
 }
 
-// builder makes the schemas of one file and gathers their definitions.
+// builder makes the schemas of one file and collects their definitions.
 type builder struct {
 	src  *source
 	defs Members
 	done map[string]bool
-	// inline puts every type in its place, where done holds the types around it.
+	// inline writes every type in place. done then holds the enclosing types.
 	inline bool
 }
 
 func ref(name string) *Schema { return &Schema{Ref: "#/definitions/" + name} }
 
-// kind returns the schema of a kind, which knows its own apiVersion and kind.
+// kind returns the schema of a kind, including its own apiVersion and kind.
 func (b *builder) kind(kind string) (*Schema, error) {
 	s, err := b.object(kind)
 	if err != nil {
@@ -259,7 +259,7 @@ func (b *builder) field(f *field) (*Schema, error) {
 	}
 	if f.deflt != "" {
 		if !f.hasDefaultValue() {
-			// explain cuts this paragraph off again.
+			// explain removes this paragraph again.
 			s.Description += "\n\nDefault: " + f.deflt + "."
 		} else if s.Default, err = toJSON(f.deflt); err != nil {
 			return nil, err
@@ -308,8 +308,8 @@ func (b *builder) value(t valueType) (*Schema, error) {
 	return &Schema{Type: t.kind}, nil
 }
 
-// define adds a definition once. It takes its place before it is built, so that
-// definitions stand in the order of their first use and a type may hold itself.
+// define adds a definition once. It reserves the place before it builds the definition, so that
+// definitions are in the order of their first use and a type may contain itself.
 func (b *builder) define(name string, build func() (*Schema, error)) error {
 	if b.done[name] {
 		return nil

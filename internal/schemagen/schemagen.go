@@ -26,7 +26,7 @@ import (
 	"path/filepath"
 )
 
-// Write writes every file of the repository whose top folder is root.
+// Write writes every generated file of the repository with the top folder root.
 func Write(root string) error {
 	files, err := generate(root)
 	if err != nil {
@@ -44,7 +44,7 @@ func Write(root string) error {
 	return nil
 }
 
-// Inline returns the schema of a kind with every type in its place and no references.
+// Inline returns the schema of a kind with every type in place and without references.
 func Inline(root, kind string) (*Schema, error) {
 	src, err := read(root)
 	if err != nil {
@@ -60,7 +60,7 @@ type file struct {
 	data []byte
 }
 
-// generate returns the files as they should be, without writing them.
+// generate returns the generated files without writing them.
 func generate(root string) ([]file, error) {
 	src, err := read(root)
 	if err != nil {
@@ -73,7 +73,7 @@ func generate(root string) ([]file, error) {
 	return append(schemas, referenceFiles(src)...), nil
 }
 
-// read reads the source of a repository, whose comments must keep to the rules.
+// read reads the source of a repository. Its comments must follow the rules of the package comment.
 func read(root string) (*source, error) {
 	src, err := readSource(filepath.Join(root, "api", "v1"))
 	if err != nil {

@@ -15,38 +15,38 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// source holds the information about the manifests in the Go source.
+// source holds the information about manifests from the Go source.
 type source struct {
-	// types holds the structs by their Go name.
+	// types holds the structs by Go name.
 	types map[string]*structType
 	// doc is the comment of the package.
 	doc string
 }
 
-// structType is a Go struct that is an object in manifests.
+// structType is a Go struct that describes an object in manifests.
 type structType struct {
 	name string
 	// doc is the unchanged comment.
 	doc string
-	// fields holds the fields in the order of the source, those of embedded structs in place.
+	// fields holds the fields in source order, with the fields of embedded structs in place.
 	fields []*field
 	pos    token.Position
 }
 
 // field is one field of an object.
 type field struct {
-	// owner is the struct that declares the field.
+	// owner is the name of the struct that declares the field.
 	owner, goName, name string
 	typ                 valueType
-	// doc is the unchanged comment, comment its parts.
+	// doc is the unchanged comment, and comment its parts.
 	doc string
 	comment
 	// The rules of the check tag.
 	mustHave bool
 	min, max *float64
 	oneof    []string
-	single   bool   // a list of one may be written as a value
-	pattern  string // of the text, or of each text of a list
+	single   bool   // a single value may stand for a list
+	pattern  string // pattern of the text, or of each text in a list
 	pos      token.Position
 }
 
@@ -72,7 +72,7 @@ type valueType struct {
 	object string
 }
 
-// String returns the type as explain and the reference show it, for example "[]Limit".
+// String returns the type as shown by explain and the reference, for example "[]Limit".
 func (t valueType) String() string {
 	switch t.kind {
 	case kindArray:
@@ -85,7 +85,7 @@ func (t valueType) String() string {
 	return t.kind
 }
 
-// reader turns declarations into a source, and collects errors.
+// reader converts declarations to a source and collects errors.
 type reader struct {
 	fset  *token.FileSet
 	decls map[string]*ast.TypeSpec
@@ -94,7 +94,7 @@ type reader struct {
 	errs  []error
 }
 
-// readSource reads the structs that the kinds of api/v1 lead to.
+// readSource reads the structs that the kinds of api/v1 use.
 func readSource(dir string) (*source, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -144,7 +144,7 @@ func (r *reader) errorf(n ast.Node, format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%s: %s", r.fset.Position(n.Pos()), fmt.Sprintf(format, args...)))
 }
 
-// object reads the struct of that name and all that it leads to.
+// object reads the named struct and all structs that it uses.
 func (r *reader) object(name string) {
 	if r.out.types[name] != nil {
 		return
@@ -160,7 +160,7 @@ func (r *reader) object(name string) {
 		return
 	}
 	t := &structType{name: name, doc: r.docs[name], pos: r.fset.Position(decl.Pos())}
-	r.out.types[name] = t // first, so that a type may hold itself
+	r.out.types[name] = t // set first, so that a type may contain itself
 	t.fields = r.fields(name, st)
 }
 
@@ -169,7 +169,7 @@ func (r *reader) fields(owner string, st *ast.StructType) []*field {
 	for _, f := range st.Fields.List {
 		var tag reflect.StructTag
 		if f.Tag != nil {
-			s, _ := strconv.Unquote(f.Tag.Value) // the parser saw a string literal
+			s, _ := strconv.Unquote(f.Tag.Value) // the parser has checked the string literal
 			tag = reflect.StructTag(s)
 		}
 		name, _, _ := strings.Cut(tag.Get("json"), ",")
@@ -257,7 +257,7 @@ func (r *reader) typeOf(e ast.Expr, doc string) valueType {
 	return valueType{kind: kindAny}
 }
 
-// rules reads the check tag, whose rules are in the package comment of api/v1.
+// rules reads the check tag, which is described in the package comment of api/v1.
 func (r *reader) rules(at ast.Node, f *field, tag string) {
 	if tag == "" {
 		return

@@ -12,7 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// kindTags are the tags of the YAML values of a kind. A field of kind any takes every value.
+// kindTags lists the YAML tags that a kind accepts. A field of kind any accepts every value.
 var kindTags = map[string][]string{
 	kindString: {"!!str"}, kindInteger: {"!!int"}, kindNumber: {"!!int", "!!float"}, kindBoolean: {"!!bool"},
 	kindSchema: {"!!map", "!!bool"}, kindArray: {"!!seq"}, kindMap: {"!!map"}, kindObject: {"!!map"},
@@ -34,13 +34,13 @@ func (f *field) parse(text string) (*yaml.Node, error) {
 	return n, nil
 }
 
-// hasDefaultValue reports whether the default of a field is a value: it may be absent, or prose.
+// hasDefaultValue reports whether the default of a field is a value. A default may also be absent, or prose.
 func (f *field) hasDefaultValue() bool {
 	n, err := f.parse(f.deflt)
 	return err == nil && (n.ShortTag() != "!!str" || f.typ.kind != kindAny && !strings.Contains(n.Value, " "))
 }
 
-// toJSON returns a YAML value as JSON, with its keys in the order they stand.
+// toJSON returns a YAML value as JSON, with its keys in written order.
 func toJSON(text string) (json.RawMessage, error) {
 	raw, violations := manifest.ToJSON("", []byte(text))
 	for _, v := range violations {

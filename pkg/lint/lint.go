@@ -18,7 +18,7 @@ import (
 	"toolctl.dev/toolctl/pkg/lock"
 )
 
-// Severity is how much a finding matters.
+// Severity is the importance of a finding.
 type Severity string
 
 // The severities, the most severe first.
@@ -33,8 +33,8 @@ func (s Severity) AtLeast(t Severity) bool { return weight(s) >= weight(t) }
 
 func weight(s Severity) int { return slices.Index([]Severity{Info, Warning, Error}, s) }
 
-// IgnorePrefix begins the annotations that ignore a rule for their object; the rule's id
-// follows, and the value is the reason.
+// IgnorePrefix is the prefix of annotations that ignore a rule for their object. The rule's ID follows
+// it, and the value is the reason.
 const IgnorePrefix = "ignore-lint.toolctl.dev/"
 
 // Rule is one check.
@@ -42,14 +42,14 @@ type Rule struct {
 	// ID names the rule, such as no-output-schema.
 	ID       string   `json:"id"`
 	Severity Severity `json:"severity"`
-	// Summary describes the finding, and Fix what to do about it.
+	// Summary describes the finding, and Fix the remedy.
 	Summary string `json:"summary"`
 	Fix     string `json:"fix"`
 
 	check func(*surface, func(Finding))
 }
 
-// Page is where the rule is explained.
+// Page returns the URL of the rule's documentation.
 func (r Rule) Page() string { return "https://toolctl.dev/docs/lint#" + r.ID }
 
 // Finding is one violation of a rule.
@@ -65,7 +65,7 @@ type Finding struct {
 	Fix     string    `json:"fix"`
 	Page    string    `json:"page"`
 	Source  v1.Source `json:"source,omitzero"`
-	// Reason is why an annotation ignores the finding; empty if none does.
+	// Reason is the value of the annotation that ignores the finding, or "".
 	Reason string `json:"reason,omitempty"`
 
 	also *v1.Header // another object whose annotation ignores the finding
@@ -74,17 +74,19 @@ type Finding struct {
 
 // Options select the checks. The zero value runs every check except the token limit.
 type Options struct {
-	// Lock has the known tools of MCP servers.
+	// Lock holds the known tools of MCP servers.
 	Lock lock.File
-	// MaxTokens is the maximum number of tokens that all tools together may cost a model. 0: no limit.
+	// MaxTokens is the maximum number of tokens that all tools together may use in a model's context.
+	// Default: no limit.
 	MaxTokens int
-	// Only are the rules to check, Skip those to leave out, by ID. Default: all.
+	// Only lists the IDs of the rules to check, and Skip those to leave out. Default: all rules are
+	// checked.
 	Only, Skip []string
 }
 
 // Report is the result of a check.
 type Report struct {
-	// Findings and Ignored are sorted by place. Annotations ignore those of Ignored.
+	// Findings and Ignored are sorted by place. Ignored holds the findings that annotations ignore.
 	Findings []Finding `json:"findings"`
 	Ignored  []Finding `json:"ignored"`
 	Tokens   Tokens    `json:"tokens"`
@@ -107,7 +109,7 @@ func (r Report) Count() map[Severity]int {
 	return n
 }
 
-// Check checks objects. It skips broken ones, because their errors must be fixed first.
+// Check checks objects. It skips broken objects, because their errors must be fixed first.
 func Check(objects []v1.Object, o Options) Report {
 	s := newSurface(objects, o)
 	r := Report{Findings: []Finding{}, Ignored: []Finding{}, Tokens: s.tokens()}

@@ -49,7 +49,7 @@ func patterns(p *v1.ToolPolicy) [][]pattern {
 	return all
 }
 
-// fitting are the tools of the policy's namespace that a pattern matches.
+// fitting returns the tools in the policy's namespace that a pattern matches.
 func (s *surface) fitting(p *v1.ToolPolicy, text string) []*tool {
 	var fit []*tool
 	for _, t := range s.tools {
@@ -63,7 +63,7 @@ func (s *surface) fitting(p *v1.ToolPolicy, text string) []*tool {
 func rulesWithoutTool(s *surface, found func(Finding)) {
 	for _, p := range s.policies {
 		if s.open[p.Namespace()] {
-			continue // a server with unknown tools may have it
+			continue // a server with unknown tools may have a matching tool
 		}
 		var known []string
 		for _, t := range s.tools {
@@ -100,13 +100,13 @@ func shadowedRules(s *surface, found func(Finding)) {
 	}
 }
 
-// covers reports whether a pattern matches every name that another matches.
+// covers reports whether a pattern matches every name that another pattern matches.
 func covers(wide, narrow string) bool {
 	return wide == narrow || wide[len(wide)-1] == '*' && v1.MatchPattern(wide, narrow)
 }
 
-// blocker returns the rule that refuses every call of the tools that an entry matches, before the
-// entry applies, or "".
+// blocker returns the earlier rule that refuses every call of the tools that an entry matches, or
+// "".
 func (s *surface) blocker(p *v1.ToolPolicy, n pattern) string {
 	if !n.decides || s.open[p.Namespace()] {
 		return ""

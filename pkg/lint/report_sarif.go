@@ -5,9 +5,9 @@ import (
 	"toolctl.dev/toolctl/internal/sarif"
 )
 
-// SARIF returns the report in the Static Analysis Results Interchange Format 2.1.0, to be
-// encoded as JSON. Findings that annotations ignore are in it as suppressed. The version is
-// that of the program, or "".
+// SARIF returns the report in the Static Analysis Results Interchange Format 2.1.0, to be encoded
+// as JSON. Findings that annotations ignore are included as suppressed. version is the version of
+// the program, or "".
 func (r Report) SARIF(version string) any {
 	d := sarif.Driver{Name: "toolctl lint", Version: version, URI: "https://toolctl.dev/docs/lint"}
 	for _, rule := range Rules() {

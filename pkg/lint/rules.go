@@ -1,6 +1,6 @@
 package lint
 
-// Rules returns every rule, in the order of the docs.
+// Rules returns all rules, in the order of the documentation.
 func Rules() []Rule {
 	return []Rule{
 		{"secret", Error, "a secret is written out in a manifest",

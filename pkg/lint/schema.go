@@ -63,7 +63,7 @@ func schemaKeywords(s *surface, found func(Finding)) {
 		if json.Unmarshal(t.manifest.Spec.InputSchema, &root) != nil {
 			continue
 		}
-		first := map[string]string{} // where each keyword is found first
+		first := map[string]string{} // the first place of each keyword
 		walk(root, "/spec/input_schema", first)
 		for _, k := range slices.Sorted(maps.Keys(first)) {
 			found(t.at(first[k], "%s %s", narrowKeywords[k], k))
@@ -82,7 +82,7 @@ func walk(root any, path string, first map[string]string) {
 	})
 }
 
-// eachKeyword calls f with each keyword of a schema and of those within it, and with the place of the keyword.
+// eachKeyword calls f with each keyword of a schema and its subschemas, and with the keyword's place.
 func eachKeyword(value any, path string, f func(keyword, at string)) {
 	object, _ := value.(map[string]any)
 	for _, k := range slices.Sorted(maps.Keys(object)) {

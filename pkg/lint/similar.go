@@ -8,17 +8,17 @@ import (
 	"unicode"
 )
 
-// Two tools are similar if they share this part of their words, and have enough words
+// Two tools are similar if they share at least this fraction of their words and have enough words
 // for a comparison.
 const (
 	similarity = 0.8
 	fewWords   = 5
 )
 
-// similarTools finds tools with nearly the words of another one.
+// similarTools finds tools with nearly the same words as another tool.
 func similarTools(s *surface, found func(Finding)) {
 	texts := map[string]int{}
-	text := make([]int, len(s.tools)) // the number of each description
+	text := make([]int, len(s.tools)) // number of each tool's description; equal descriptions share a number
 	for i, t := range s.tools {
 		plain := plain(t.description)
 		if _, ok := texts[plain]; !ok {
@@ -36,13 +36,14 @@ func similarTools(s *surface, found func(Finding)) {
 	}
 }
 
-// similar returns for each tool one before it that is similar, -1 when there is none, and how many
-// places it looked at. Two of one description are no pair: that is a finding of its own.
+// similar returns for each tool the index of an earlier similar tool, or -1 if there is no such
+// tool, and the number of places that it examined. Tools with equal descriptions do not count as
+// similar, because another rule reports them.
 //
-// Two sets that share 80 % of their words share one of the rarest 20 % and one more (Chaudhuri et
-// al. 2006, prefix filtering), and where the first shared word stands in each bounds how many they
-// can share (Xiao et al. 2008, positional filtering), so few are compared. Tools of one description
-// come one after the other, so that they are passed over at once.
+// Two sets that share 80 % of their words share a word among the rarest 20 % plus one (Chaudhuri et
+// al. 2006, prefix filtering), and the positions of the first shared word bound how many words they
+// can share (Xiao et al. 2008, positional filtering). Therefore few pairs are compared. Tools with
+// equal descriptions are adjacent, so that they can be skipped together.
 func similar(words [][]int, text []int) (others []int, looked int) {
 	order := make([]int, len(words))
 	others, compared := make([]int, len(words)), make([]int, len(words))
@@ -51,7 +52,7 @@ func similar(words [][]int, text []int) (others []int, looked int) {
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(text[i], text[j]) })
 	type place struct{ tool, at int }
-	by := map[int][]place{} // of each of the rarest words of the tools before
+	by := map[int][]place{} // earlier tools by each of their rarest words
 	for _, i := range order {
 		mine := words[i]
 		if len(mine) < fewWords {
@@ -61,11 +62,11 @@ func similar(words [][]int, text []int) (others []int, looked int) {
 		for at, w := range rare {
 			for _, p := range by[w] {
 				if others[i] >= 0 || text[p.tool] == text[i] {
-					break // one that is similar is enough, and all that follow have the same description
+					break // one similar tool is enough, and all that follow have the same description
 				}
 				looked++
 				theirs := words[p.tool]
-				most := min(len(mine)-at, len(theirs)-p.at) // that they share when no word before is shared
+				most := min(len(mine)-at, len(theirs)-p.at) // maximum number of shared words if no earlier word is shared
 				if compared[p.tool] == i || float64(most) < similarity*float64(len(mine)+len(theirs)-most) {
 					continue
 				}
@@ -81,7 +82,7 @@ func similar(words [][]int, text []int) (others []int, looked int) {
 	return others, looked
 }
 
-// ranked returns the words of each tool as numbers, the rarest words of all tools first.
+// ranked returns the words of each tool as numbers, with the rarest words of all tools first.
 func ranked(tools []*tool) [][]int {
 	texts, often := make([][]string, len(tools)), map[string]int{}
 	for i, t := range tools {
@@ -104,7 +105,7 @@ func ranked(tools []*tool) [][]int {
 	return words
 }
 
-// words are those of the description and the arguments, each once.
+// words returns the distinct words of the description and the arguments.
 func (t *tool) words() []string {
 	all := strings.FieldsFunc(strings.ToLower(t.description), isBreak)
 	if t.manifest != nil {
@@ -118,7 +119,7 @@ func (t *tool) words() []string {
 
 func isBreak(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// shared is the part of all words of both that both have (Jaccard).
+// shared returns the fraction of all words of a and b that both contain (Jaccard index).
 func shared(a, b []int) float64 {
 	both := 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {

@@ -16,20 +16,20 @@ import (
 // surface is the part of the manifests that models and clients see, and its safeguards.
 type surface struct {
 	options  Options
-	objects  []v1.Object // that are not broken
+	objects  []v1.Object // valid objects only
 	tools    []*tool
 	servers  []*v1.MCPServer
 	policies []*v1.ToolPolicy
-	// open are namespaces with a server whose tools are unknown.
+	// open holds the namespaces with a server whose tools are unknown.
 	open map[string]bool
 }
 
 // tool is a tool of a manifest, or a tool of an MCP server in the lock.
 type tool struct {
-	head        *v1.Header // of the Tool or the MCPServer
-	name        string     // in policies
+	head        *v1.Header // header of the Tool or the MCPServer
+	name        string     // name in policies
 	description string
-	manifest    *v1.Tool // nil for one of a server
+	manifest    *v1.Tool // nil for a tool of a server
 	subject     policy.Subject
 	names       []string // that patterns can match
 	chain       *policy.Chain
@@ -81,16 +81,16 @@ func remoteTool(server *v1.MCPServer, known *lock.Tool) *tool {
 		subject: policy.Subject{Namespace: server.Namespace(), Name: name, Labels: server.Metadata.Labels, Server: server.Metadata.Name, Remote: known.Name, Discovered: true, Bare: true}}
 }
 
-// properties are the arguments that the tool's manifest describes.
+// properties returns the arguments that the tool's manifest describes.
 func (t *tool) properties() map[string]json.RawMessage {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	_ = json.Unmarshal(t.manifest.Spec.InputSchema, &schema) // what is not a schema is an error elsewhere
+	_ = json.Unmarshal(t.manifest.Spec.InputSchema, &schema) // another check reports an invalid schema
 	return schema.Properties
 }
 
-// at is a finding at a field of the tool. For a tool of a server, its place is that of the server.
+// at returns a finding at a field of the tool. The place of a server's tool is that of the server.
 func (t *tool) at(path, format string, args ...any) Finding {
 	message := fmt.Sprintf(format, args...)
 	if t.manifest == nil {
@@ -99,12 +99,12 @@ func (t *tool) at(path, format string, args ...any) Finding {
 	return Finding{head: t.head, Path: path, Message: message}
 }
 
-// at is a finding at a field of an object.
+// at returns a finding at a field of an object.
 func at(h *v1.Header, path, format string, args ...any) Finding {
 	return Finding{head: h, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
-// names finds names that clients and models see in another form.
+// names finds names that clients or models see in a different form.
 func names(s *surface, found func(Finding)) {
 	var ids []wirename.ID
 	var heads []*v1.Header
@@ -164,8 +164,8 @@ func badIgnores(s *surface, found func(Finding)) {
 	}
 }
 
-// bytesPerToken is an estimate: English text and JSON take about four bytes a token in
-// the vocabularies of today's models.
+// bytesPerToken is an estimate: English text and JSON take about four bytes per token in the
+// vocabularies of current models.
 const bytesPerToken = 4
 
 // cost estimates the tokens of a tool definition.
@@ -177,7 +177,7 @@ func (t *tool) cost() int {
 	return (len(t.name) + len(t.description) + len(schema) + len(`{"name":"","description":"","parameters":},`)) / bytesPerToken
 }
 
-// offered are the tools that models see.
+// offered returns the tools that models see.
 func (s *surface) offered() []*tool {
 	return slices.DeleteFunc(slices.Clone(s.tools), func(t *tool) bool {
 		return t.manifest != nil && !t.manifest.Offered() || t.chain.Blocked() != nil

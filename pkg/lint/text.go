@@ -13,7 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
-// maxDescription is the maximum length of a function's description at OpenAI, in characters.
+// maxDescription is OpenAI's maximum length of a function description, in characters.
 const maxDescription = 1024
 
 func secrets(s *surface, found func(Finding)) { s.inspect(inspect.Secrets, found) }

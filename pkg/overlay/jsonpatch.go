@@ -11,7 +11,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// apply carries out one operation of a JSON patch (RFC 6902).
+// apply executes one operation of a JSON patch (RFC 6902).
 func (b *builder) apply(doc, op *yaml.Node) error {
 	name, path := text(op, "op"), text(op, "path")
 	if child(op, "path") == nil {
@@ -77,7 +77,8 @@ func (b *builder) apply(doc, op *yaml.Node) error {
 	return nil
 }
 
-// place is where a JSON pointer points: a key or an item of a parent, nil for the document.
+// place is the location that a JSON pointer names: a key or an item of a parent. parent is nil for
+// the document.
 type place struct {
 	doc, parent *yaml.Node
 	key, text   string
@@ -118,7 +119,7 @@ func (p place) value() *yaml.Node {
 	return nil
 }
 
-// item is the index, at most last.
+// item returns the index, which must not exceed last.
 func (p place) item(last int) (int, error) {
 	i, err := strconv.Atoi(p.key)
 	if err != nil || i < 0 || i > last || p.key != strconv.Itoa(i) {
@@ -174,7 +175,7 @@ func (p place) remove() error {
 	return err
 }
 
-// equal compares values as JSON does: objects without order.
+// equal compares values as in JSON, where the order of an object's members does not matter.
 func equal(a, b *yaml.Node) bool {
 	if a.Kind != b.Kind || len(a.Content) != len(b.Content) {
 		return false

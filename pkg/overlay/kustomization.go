@@ -16,7 +16,7 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// kustomization is the subset of kustomize's file that is read.
+// kustomization holds the supported fields of a kustomization.yaml.
 type kustomization struct {
 	APIVersion         string            `json:"apiVersion"`
 	Kind               string            `json:"kind"`
@@ -43,14 +43,14 @@ type patch struct {
 	Path    string   `json:"path"`
 	Patch   string   `json:"patch"`
 	Target  *target  `json:"target"`
-	Options struct { // what a patch may change besides the fields of an object
+	Options struct { // permit a patch to change the name or kind
 		AllowNameChange bool `json:"allowNameChange"`
 		AllowKindChange bool `json:"allowKindChange"`
 	} `json:"options"`
 }
 
-// target chooses objects. Group, version, kind, namespace and name are regular
-// expressions that fit the whole.
+// target selects objects. Group, version, kind, namespace and name are regular expressions that must match the whole
+// text.
 type target struct {
 	Group              string `json:"group"`
 	Version            string `json:"version"`
@@ -61,7 +61,7 @@ type target struct {
 	AnnotationSelector string `json:"annotationSelector"`
 }
 
-// generator makes configuration values that replacements read.
+// generator creates configuration values for replacements to read.
 type generator struct {
 	Name      string   `json:"name"`
 	Namespace string   `json:"namespace"`
@@ -70,14 +70,14 @@ type generator struct {
 	Files     []string `json:"files"`
 }
 
-// others are the fields of kustomize that toolctl does not support.
+// others are kustomize fields that toolctl does not support.
 var others = []string{
 	"bases", "buildMetadata", "components", "configurations", "crds", "generatorOptions", "generators", "helmCharts", "helmGlobals",
 	"imageTags", "images", "inventory", "openapi", "patchesJson6902", "patchesStrategicMerge", "replicas", "secretGenerator",
 	"sortOptions", "transformers", "validators", "vars",
 }
 
-// instead names the replacement of a field that kustomize has deprecated, or that has another form here.
+// instead names the replacement of a field that is deprecated in kustomize, or has another form here.
 var instead = map[string]string{
 	"bases":                 "list the folders in resources",
 	"patchesStrategicMerge": "list them in patches, each with path",
@@ -86,7 +86,7 @@ var instead = map[string]string{
 	"secretGenerator":       "secrets are environment variables, ${NAME}",
 }
 
-// parse reads the file. Its values are those of YAML 1.2, as in manifests, so that a label "on" keeps its name.
+// parse reads the file. It uses the YAML 1.2 types, as in manifests, so that the label "on" stays text.
 func (l *layer) parse(data []byte) bool {
 	before := len(l.violations)
 	raw, place, violations := manifest.ToJSONPlaced(l.file, data)
@@ -104,7 +104,7 @@ func (l *layer) parse(data []byte) bool {
 	dec.UseNumber()
 	err := dec.Decode(&tree)
 	tree = l.fit(tree, reflect.TypeFor[kustomization](), "")
-	if len(l.violations) == before { // else a value may not fit because its field is another's
+	if len(l.violations) == before { // otherwise the field itself may be wrong, and its value is not worth a message
 		l.violations = append(l.violations, l.misfits...)
 	}
 	if len(l.violations) > before {
@@ -126,8 +126,8 @@ func (l *layer) parse(data []byte) bool {
 	return len(l.violations) == before
 }
 
-// fit refuses unknown fields and values of another form, and returns the value. A number or a boolean where a text is
-// expected becomes its text.
+// fit refuses unknown fields and values of the wrong type, and returns the value. A number or a boolean becomes text
+// where text is expected.
 func (l *layer) fit(v any, t reflect.Type, pointer string) any {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -165,7 +165,7 @@ func (l *layer) fit(v any, t reflect.Type, pointer string) any {
 	return v
 }
 
-// fields returns the types of the members of an object, and refuses those that are no fields.
+// fields returns the types of the members of an object, and refuses unknown fields.
 func (l *layer) fields(m map[string]any, t reflect.Type, pointer string) map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	if t.Kind() == reflect.Map {

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// child returns the value of a key of an object, nil when there is none.
+// child returns the value of a key of an object, or nil if the key is absent.
 func child(n *yaml.Node, key string) *yaml.Node {
 	if i := index(n, key); i >= 0 {
 		return n.Content[i+1]
@@ -14,7 +14,7 @@ func child(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// index returns where the key stands in the object, -1 when it does not.
+// index returns the index of a key in an object, or -1 if the key is absent.
 func index(n *yaml.Node, key string) int {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return -1
@@ -27,7 +27,7 @@ func index(n *yaml.Node, key string) int {
 	return -1
 }
 
-// text returns the text at a path of keys, "" when there is none.
+// text returns the text at a path of keys, or "" if the path is absent.
 func text(n *yaml.Node, keys ...string) string {
 	for _, k := range keys {
 		n = child(n, k)
@@ -38,7 +38,7 @@ func text(n *yaml.Node, keys ...string) string {
 	return n.Value
 }
 
-// set gives a key of an object a value.
+// set sets the value of a key of an object.
 func set(n *yaml.Node, key string, v *yaml.Node) {
 	if i := index(n, key); i >= 0 {
 		n.Content[i+1] = v
@@ -49,14 +49,14 @@ func set(n *yaml.Node, key string, v *yaml.Node) {
 	n.Content = append(n.Content, k, v)
 }
 
-// remove takes a key out of an object.
+// remove removes a key from an object.
 func remove(n *yaml.Node, key string) {
 	if i := index(n, key); i >= 0 {
 		n.Content = slices.Delete(n.Content, i, i+2)
 	}
 }
 
-// member returns the object at a key, which it makes when there is none.
+// member returns the object at a key, and creates it if it is absent.
 func member(n *yaml.Node, key string) *yaml.Node {
 	m := child(n, key)
 	if m == nil || m.Kind != yaml.MappingNode {
@@ -66,15 +66,15 @@ func member(n *yaml.Node, key string) *yaml.Node {
 	return m
 }
 
-// textNode is a text, quoted where it would read as something else.
+// textNode returns a text node, which is quoted if YAML would read the plain text as another type.
 func textNode(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)
 	return n
 }
 
-// clone copies a tree, so that one patch can serve many objects. Places stay, and so does
-// the file they are in.
+// clone copies a tree, so that one patch can apply to many objects. The copy keeps the file and the
+// place of each node.
 func (b *builder) clone(n *yaml.Node) *yaml.Node {
 	if b.copied++; b.copied > maxGrowth {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
@@ -90,8 +90,8 @@ func (b *builder) clone(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// keyFrom notes that the key of a value came with the value, whose place it gets: a message about
-// either leads to who gave the value.
+// keyFrom gives a key the source file and place of its value, so that messages about either name
+// the file that set the value.
 func (b *builder) keyFrom(n *yaml.Node, key string) {
 	i := index(n, key)
 	if i < 0 {
@@ -105,7 +105,7 @@ func (b *builder) keyFrom(n *yaml.Node, key string) {
 	}
 }
 
-// from notes that a tree came from a file.
+// from records the source file of a tree.
 func (b *builder) from(n *yaml.Node, file string) {
 	b.trees[n] = file
 	for _, m := range n.Content {

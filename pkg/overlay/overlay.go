@@ -1,8 +1,7 @@
-// Package overlay builds the manifests of one environment from a base and what differs
-// there: a documented subset of kustomize (docs/overlays.md), over YAML nodes. Numbers keep
-// every digit, comments and places stay, and a renamed object is renamed wherever a policy,
-// prompt, scenario or tool names it. A field of kustomize that is not in the subset is
-// refused by its name.
+// Package overlay builds the manifests of an environment from a base and its differences. It
+// supports a documented subset of kustomize (docs/overlays.md) and works on YAML nodes. Numbers
+// keep every digit, comments and places are kept, and a renamed object is renamed in every policy,
+// prompt, scenario or tool that names it. A kustomize field outside the subset is refused by name.
 package overlay
 
 import (
@@ -26,20 +25,20 @@ import (
 
 // Limits of one build.
 const (
-	maxDepth     = 32         // folders on folders
-	maxFiles     = 10_000     // that are read
-	maxFileBytes = 10 << 20   // of one file
-	maxObjects   = 100_000    // of all folders
-	maxGrowth    = 50_000_000 // nodes that patches and replacements copy
+	maxDepth     = 32         // nested folders
+	maxFiles     = 10_000     // files read
+	maxFileBytes = 10 << 20   // per file
+	maxObjects   = 100_000    // in all folders together
+	maxGrowth    = 50_000_000 // nodes copied by patches and replacements
 )
 
-// names are those that a folder's file may have, as in kustomize.
+// names are the possible names of the kustomization file, as in kustomize.
 var names = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
-// Build builds the folder dir, whose kustomization.yaml names the rest. Nothing outside
-// root is read; "" is no bound, and then a folder may name folders above it, as in
-// kustomize. An error says that there is nothing to build; what is wrong in a file is a
-// violation of the result, which has no trees then.
+// Build builds the folder dir, whose kustomization.yaml names the other files. It reads nothing
+// outside root. If root is "", there is no such limit, and a folder may name its parent folders, as
+// in kustomize. It returns an error if there is nothing to build. Errors in files are violations of
+// the result, which then has no trees.
 func Build(ctx context.Context, dir, root string) (*manifest.Built, error) {
 	b := &builder{ctx: ctx, trees: map[*yaml.Node]string{}}
 	if root != "" {
@@ -66,7 +65,7 @@ func Build(ctx context.Context, dir, root string) (*manifest.Built, error) {
 	}
 	for _, o := range objects {
 		if o.kind() == kindConfigMap {
-			continue // it was there for replacements
+			continue // only replacements use it
 		}
 		manifest.Quote(o.node)
 		res.Trees = append(res.Trees, manifest.Tree{Node: o.node, File: o.file, Folder: o.folder, Origins: b.trees})
@@ -90,21 +89,21 @@ func Write(trees []manifest.Tree) ([]byte, error) {
 type builder struct {
 	ctx        context.Context
 	root       string
-	folders    []string // that were built
-	open       []string // folders that are being built, to find one that names itself
+	folders    []string // folders that were built
+	open       []string // folders being built, to find a folder that includes itself
 	files      int
 	copied     int
-	trees      map[*yaml.Node]string // the files of nodes that came from another than their object's
+	trees      map[*yaml.Node]string // source files of nodes that are not from their object's file
 	violations []v1.Violation
 }
 
-// object is one manifest while it is built.
+// object is one manifest during the build.
 type object struct {
 	node   *yaml.Node
 	file   string
-	folder string  // that its relative paths stay in
-	ids    []ident // every identity it had; the last is today's
-	// followed is the index of the identity by which other objects name it
+	folder string  // folder in which its relative paths must stay
+	ids    []ident // every identity it had; the last is the current one
+	// followed is the index of the identity by which other objects name it.
 	followed int
 }
 
@@ -118,7 +117,7 @@ func (o *object) String() string {
 	return o.kind() + " " + o.id().namespace + "/" + o.id().name
 }
 
-// was reports whether the object has or had the name; an empty namespace is any.
+// was reports whether the object has or had the name. An empty namespace matches any namespace.
 func (o *object) was(kind, namespace, name string) bool {
 	return o.kind() == kind && slices.ContainsFunc(o.ids, func(id ident) bool { return id.name == name && (namespace == "" || id.namespace == namespace) })
 }
@@ -160,7 +159,7 @@ func findFile(dir string) (string, error) {
 	return found, nil
 }
 
-// folder builds a folder. from is the place that names it.
+// folder builds a folder. from is the place that includes it.
 func (b *builder) folder(dir string, from v1.Source) []*object {
 	if b.ctx.Err() != nil {
 		return nil
@@ -215,19 +214,19 @@ func within(root, abs string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// layer is one folder.
+// layer is the build of one folder.
 type layer struct {
 	*builder
 	dir     string
 	fs      fs.FS
-	file    string // its kustomization, as it is shown
+	file    string // its kustomization file, as shown in messages
 	spec    kustomization
-	place   func(pointer string) v1.Source // in the kustomization
-	misfits []v1.Violation                 // values of its fields
+	place   func(pointer string) v1.Source // places in the kustomization file
+	misfits []v1.Violation                 // values of the wrong type
 	objects []*object
 }
 
-// read reads a file of the folder or below it, as kustomize does by default.
+// read reads a file in the folder or below it. Kustomize has the same restriction by default.
 func (l *layer) read(name string, from v1.Source) ([]byte, bool) {
 	if l.files++; l.files > maxFiles {
 		l.fail(from, "more than %d files", maxFiles)
@@ -245,7 +244,7 @@ func (l *layer) read(name string, from v1.Source) ([]byte, bool) {
 	return data, err == nil
 }
 
-// build carries out the steps of kustomize in its order.
+// build executes the build steps in the order of kustomize.
 func (l *layer) build() []*object {
 	for i, r := range l.spec.Resources {
 		l.resource(r, l.place(v1.Pointer("/resources", strconv.Itoa(i))))
@@ -266,7 +265,7 @@ func (l *layer) build() []*object {
 	return l.objects
 }
 
-// resource adds a file, or what another folder builds to.
+// resource adds a file, or the build result of another folder.
 func (l *layer) resource(r string, from v1.Source) {
 	if strings.Contains(r, "://") || strings.HasPrefix(r, "git@") || strings.Contains(r, "?ref=") {
 		l.fail(from, "resources: %q is remote, and nothing is fetched: clone it and name the folder", r)

@@ -16,8 +16,7 @@ import (
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
-// patch carries out one entry of patches: a list is JSON 6902 (RFC 6902), an object is
-// merged.
+// patch applies one entry of patches: a list is a JSON patch (RFC 6902), an object is merged.
 func (l *layer) patch(p *patch, pointer string) {
 	from := l.place(pointer)
 	file, data := l.file, []byte(p.Patch)
@@ -33,7 +32,7 @@ func (l *layer) patch(p *patch, pointer string) {
 		file = filepath.Join(l.dir, filepath.FromSlash(p.Path))
 	}
 	nodes, violations := manifest.Trees(file, data)
-	if p.Path == "" { // it is a text in the kustomization: its lines are counted from the text's
+	if p.Path == "" { // an inline patch: its lines are counted from the start of the text
 		line := l.place(pointer + "/patch").Line
 		for i := range violations {
 			violations[i].Source.Line += line
@@ -117,8 +116,8 @@ func (l *layer) patchMerge(p *patch, n *yaml.Node, file string, from v1.Source) 
 	}
 }
 
-// keepIdentity gives a merged object its kind, namespace and name back, as kustomize does
-// unless the patch's options allow the change.
+// keepIdentity restores the kind, namespace and name of a merged object, as kustomize does, unless
+// the patch's options allow the change.
 func (o *object) keepIdentity(p *patch, kind, namespace string) {
 	if !p.Options.AllowKindChange {
 		set(o.node, "kind", textNode(kind))
@@ -135,7 +134,7 @@ func (o *object) keepIdentity(p *patch, kind, namespace string) {
 	o.renamed()
 }
 
-// renamed notes the identity that the object has now.
+// renamed records the current identity of the object.
 func (o *object) renamed() {
 	if id := (ident{namespaceOf(o.node), text(o.node, "metadata", "name")}); id != o.id() {
 		o.ids = append(o.ids, id)
@@ -146,8 +145,8 @@ func (l *layer) drop(o *object) {
 	l.objects = slices.DeleteFunc(slices.Clone(l.objects), func(other *object) bool { return other == o })
 }
 
-// chosen are the objects of a target. A target that chooses none is an error: the patch was
-// meant for something.
+// chosen returns the objects that a target selects. It is an error if the target selects no object,
+// because a patch is meant to apply.
 func (l *layer) chosen(t *target, from v1.Source) []*object {
 	fits, err := t.matcher()
 	if err != nil {
@@ -173,7 +172,7 @@ func (l *layer) chosen(t *target, from v1.Source) []*object {
 	return objects
 }
 
-// String says what the target asks for.
+// String describes the target for messages.
 func (t *target) String() string {
 	var parts []string
 	for _, p := range []struct{ name, text string }{
@@ -186,7 +185,7 @@ func (t *target) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// nearest suggests the name of an object that was meant by another.
+// nearest suggests an existing object name similar to name.
 func (l *layer) nearest(of func(*object) bool, name string) string {
 	var names []string
 	for _, o := range l.objects {
@@ -197,7 +196,8 @@ func (l *layer) nearest(of func(*object) bool, name string) string {
 	return v1.DidYouMean(name, names)
 }
 
-// matcher makes a test of objects. Names and namespaces are those of any time.
+// matcher returns a function that reports whether the target selects an object. It matches current
+// and earlier names and namespaces.
 func (t *target) matcher() (func(*object) bool, error) {
 	patterns := make([]*regexp.Regexp, 5)
 	for i, p := range []struct{ field, text string }{{"group", t.Group}, {"version", t.Version}, {"kind", t.Kind}, {"name", t.Name}, {"namespace", t.Namespace}} {
@@ -240,7 +240,7 @@ func groupVersion(api string) (group, version string) {
 	return "", api
 }
 
-// texts are the labels or annotations of an object.
+// texts returns the labels or annotations of an object.
 func texts(n *yaml.Node, key string) map[string]string {
 	m := child(child(n, "metadata"), key)
 	all := map[string]string{}
@@ -250,12 +250,12 @@ func texts(n *yaml.Node, key string) map[string]string {
 	return all
 }
 
-// directive is the $patch of an object.
+// directive returns the $patch of an object.
 func directive(n *yaml.Node) string { return text(n, "$patch") }
 
-// merge puts a strategic merge patch over an object. Our kinds have no lists with merge
-// keys, so a list replaces a list; null removes a key (RFC 7396), and $patch: replace or
-// delete replaces or removes an object.
+// merge applies a strategic merge patch to an object. toolctl's kinds have no lists with merge
+// keys, so a list replaces a list; null removes a key (RFC 7396), and $patch: replace or delete
+// replaces or removes an object.
 func (b *builder) merge(dst, p *yaml.Node) error {
 	if d := directive(p); d == "replace" {
 		dst.Content = nil
@@ -291,7 +291,7 @@ func (b *builder) merge(dst, p *yaml.Node) error {
 	return nil
 }
 
-// form names the form of a value.
+// form names the type of a value.
 func form(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -302,7 +302,7 @@ func form(n *yaml.Node) string {
 	return "a single value"
 }
 
-// put sets a key to a value of a patch; a key that is new has the patch's place.
+// put sets a key to a value from a patch. A new key has its place in the patch.
 func (b *builder) put(dst, key, v *yaml.Node) {
 	if i := index(dst, key.Value); i >= 0 {
 		dst.Content[i+1] = v
@@ -312,7 +312,7 @@ func (b *builder) put(dst, key, v *yaml.Node) {
 	dst.Content = append(dst.Content, b.clone(key), v)
 }
 
-// fresh is the value of a patch where there was none: without its nulls and directives.
+// fresh returns the value of a patch for an absent key: without nulls and directives.
 func (b *builder) fresh(v *yaml.Node) (*yaml.Node, error) {
 	c := b.clone(v)
 	if c.Kind != yaml.MappingNode {

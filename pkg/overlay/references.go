@@ -2,30 +2,30 @@ package overlay
 
 import v1 "toolctl.dev/toolctl/api/v1"
 
-// refKind is the kind of object that a field names.
+// refKind is the kind of the object that a field names.
 type refKind int
 
 const (
-	toTool refKind = iota // or a prompt, which can be called as a tool
+	toTool refKind = iota // or to a prompt, which can be called as a tool
 	toServer
 	toPolicy
 	toPrompt
-	toPatterns // a list of names and patterns of tools
+	toPatterns // a list of tool names and patterns
 	toRules    // the rules of a policy
 )
 
-// reference is a field that names other objects. In its path "*" is every item or member, and
-// "#" every key.
+// reference is a field that names other objects. In its path, "*" stands for every item or member,
+// and "#" for every key.
 type reference struct {
-	kind, path string // an empty kind is any
+	kind, path string // an empty kind stands for all kinds
 	to         refKind
 }
 
 // rules are the fields of a policy that name tools.
 var rules = []string{"blocklist", "allowlist", "require_approval", "limits/*/tools", "match/tools"}
 
-// references are all fields that name other objects. A field that is not here keeps the old
-// name, so one more such field in api/v1 is one more line here.
+// references are all fields that name other objects. A new field of this sort in api/v1 needs a
+// line here; without it, the field would keep the old name.
 var references = append([]reference{
 	{v1.KindTool, "spec/mcp/server", toServer},
 	{v1.KindPrompt, "spec/tools/*", toTool},
@@ -45,7 +45,7 @@ var references = append([]reference{
 	{v1.KindScenario, "spec/turns/*/consent_overrides/#", toTool},
 }, ofAssertions("spec/assertions/*", "spec/turns/*/assertions/*")...)
 
-// ofAssertions are the parameters of assertions that name tools.
+// ofAssertions returns the references in the parameters of assertions that name tools.
 func ofAssertions(lists ...string) []reference {
 	var all []reference
 	for _, list := range lists {

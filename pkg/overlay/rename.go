@@ -10,8 +10,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// rename puts the objects into the namespace, gives them the prefix and suffix, and renames
-// them wherever they are named.
+// rename applies the namespace, prefix and suffix to the objects, and renames every reference to
+// them.
 func (l *layer) rename() {
 	k := &l.spec
 	if k.Namespace == "" && k.NamePrefix == "" && k.NameSuffix == "" {
@@ -38,8 +38,8 @@ func (l *layer) rename() {
 	l.follow()
 }
 
-// follow changes what names an object of the folder that has another name now. A folder is
-// done when it is built, so the names in it are those before this folder's change.
+// follow updates the references to renamed objects of the folder. A folder is complete once it is
+// built, so its references use the names before this folder's change.
 func (l *layer) follow() {
 	r := &renames{prefix: l.spec.NamePrefix, now: map[string]ident{}, servers: map[string]bool{}}
 	for _, o := range l.objects {
@@ -66,16 +66,16 @@ func (l *layer) follow() {
 
 func key(kind string, id ident) string { return kind + "\x00" + id.namespace + "\x00" + id.name }
 
-// renames are what objects were called before a folder, and are now.
+// renames maps the names of objects before a folder to their current names.
 type renames struct {
 	prefix    string
-	namespace string           // of the object that names others, before
+	namespace string           // namespace of the referring object before the folder
 	now       map[string]ident // by key
-	servers   map[string]bool  // namespaces that have one, before
+	servers   map[string]bool  // namespaces that contained a server before the folder
 }
 
-// walk goes to a path and renames what is there: "*" is every item of a list or member of an
-// object, "#" every key.
+// walk follows a path and renames the references there: "*" stands for every item of a list or
+// member of an object, "#" for every key.
 func (r *renames) walk(n *yaml.Node, path []string, to refKind) {
 	if n == nil {
 		return
@@ -115,7 +115,7 @@ func (r *renames) value(n *yaml.Node, to refKind) {
 	}
 }
 
-// named is the name of an object now; what names nothing of the folder stays.
+// named returns the current name of an object. A name that is not in the folder stays unchanged.
 func (r *renames) named(name string, to refKind) string {
 	switch to {
 	case toServer:
@@ -128,7 +128,8 @@ func (r *renames) named(name string, to refKind) string {
 	return r.tool(name)
 }
 
-// object is the name of an object of a kind, with its namespace when it was written.
+// object returns the current name of an object of a kind, with its namespace if the old name had
+// one.
 func (r *renames) object(kind, name string) string {
 	ns, bare, full := strings.Cut(name, "/")
 	if !full {
@@ -144,8 +145,8 @@ func (r *renames) object(kind, name string) string {
 	return id.name
 }
 
-// tool is the name of a tool in one of the forms of lookup: name, namespace/name, server__tool,
-// server.tool, mcp__server__tool; a prompt can be called as a tool.
+// tool returns the current name of a tool in the same lookup form: name, namespace/name,
+// server__tool, server.tool, mcp__server__tool. A prompt can be called as a tool.
 func (r *renames) tool(name string) string {
 	for _, kind := range []string{v1.KindTool, v1.KindPrompt} {
 		if now := r.object(kind, name); now != name || r.known(kind, name) {
@@ -183,9 +184,9 @@ func (r *renames) known(kind, name string) bool {
 	return ok
 }
 
-// patterns renames the entries of a list of names and patterns. A pattern that fits objects
-// of the folder gets the prefix; where a server may have tools that it fits too, it is kept
-// beside that, for those are not renamed.
+// patterns renames the entries of a list of names and patterns. A pattern that matches objects of
+// the folder gets the prefix. If it may also match tools of a server, the old pattern is kept as
+// well, because those tools are not renamed.
 func (r *renames) patterns(list *yaml.Node) {
 	var out []*yaml.Node
 	for _, n := range list.Content {
@@ -218,7 +219,7 @@ func (r *renames) patterns(list *yaml.Node) {
 	list.Content = out
 }
 
-// pattern is the stem of a pattern now.
+// pattern returns the current stem of a pattern.
 func (r *renames) pattern(stem string) string {
 	ns, bare, full := strings.Cut(stem, "/")
 	if !full {

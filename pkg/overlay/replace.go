@@ -15,8 +15,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// generate makes the configuration values: ConfigMaps that replacements read and nobody
-// else sees.
+// generate creates the configuration values: ConfigMaps that only replacements read.
 func (l *layer) generate() {
 	for i, g := range l.spec.ConfigMapGenerator {
 		at := v1.Pointer("/configMapGenerator", strconv.Itoa(i))
@@ -104,7 +103,7 @@ type selector struct {
 	Namespace string `json:"namespace"`
 }
 
-// fieldsOptions take a part of a text: that between delimiters, by its index.
+// fieldsOptions select a part of a text: the index of a part between delimiters.
 type fieldsOptions struct {
 	Delimiter string `json:"delimiter"`
 	Index     int    `json:"index"`
@@ -213,13 +212,12 @@ func (l *layer) replaceAt(doc *yaml.Node, p string, v *yaml.Node, o *fieldsOptio
 		if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 			*n = *l.clone(v)
 		}
-		n.Value = text // its type stays, so that a number can come from a text
+		n.Value = text // the type stays, so that a number can be set from a text
 	}
 	return nil
 }
 
-// fieldPath splits spec.http.headers.X\.Y at the dots that are not escaped; [key=value] is
-// one step.
+// fieldPath splits spec.http.headers.X\.Y at unescaped dots; [key=value] is one step.
 func fieldPath(p string) []string {
 	var steps []string
 	var b strings.Builder
