@@ -14,7 +14,7 @@ type Audience interface {
 
 // views holds the distinct audiences of the tools.
 type views struct {
-	audiences []Audience // no two see the same
+	audiences []Audience // no two audiences are equal
 	indexOf   map[string]int
 }
 

@@ -19,7 +19,7 @@ import (
 
 // offers is the content of a catalog at one time. It never changes, except for the lists that views caches.
 type offers struct {
-	listed []listed // in the order of their places
+	listed []listed // sorted by place
 	views  views
 	byName map[string]offered
 

@@ -14,39 +14,40 @@ import (
 	"toolctl.dev/toolctl/pkg/admission"
 )
 
-// The events of a stream of a session are kept for a while, so that a client whose connection broke, or
-// was closed to make it poll, takes the stream up again after the last event that it got (MCP
+// The events of a session's streams are kept for a while, so that a client whose connection was lost, or
+// was closed to make the client poll, can resume the stream after the last event that it received (MCP
 // specification 2025-11-25, basic/transports, resumability and redelivery).
 
 const (
-	eventPrefix = "toolctl-" // begins the ids of our events
-	// primeVersion is the first whose clients take an event without data.
+	eventPrefix = "toolctl-" // prefix of the IDs of our events
+	// primeVersion is the first version whose clients accept an event without data.
 	primeVersion = "2025-11-25"
-	// primeAfter is how long an MCP server may take to answer such a client before the response becomes
-	// a stream: only then can the client be made to poll as the server asks. See Options.StreamAfter.
+	// primeAfter is how long an MCP server may take to answer such a client before the response becomes a
+	// stream. Only with a stream can the client be made to poll, if the server requests that. See
+	// Options.StreamAfter.
 	primeAfter = 50 * time.Millisecond
-	// retryAfter is how long a client waits before it comes back when its connection broke.
+	// retryAfter is how long a client waits before it reconnects after a lost connection.
 	retryAfter = time.Second
-	// maxRetryAfter bounds what a server may make a client wait.
+	// maxRetryAfter limits the delay that a server may request.
 	maxRetryAfter = time.Minute
 
-	// keptFor is how long a stream can be taken up again once it has ended.
+	// keptFor is how long a stream can be resumed after it has ended.
 	keptFor = 30 * time.Second
-	// keptEvents and keptStreams bound what is kept of one stream, and streams of one session.
+	// keptEvents limits the kept events of one stream, and keptStreams the kept streams of one session.
 	keptEvents, keptStreams = 256, 64
-	// keptPiece is what kept bytes are counted in.
+	// keptPiece is the unit in which kept bytes are counted.
 	keptPiece = 4 << 10
 )
 
-// newReplays bounds the bytes of all events that are kept, to a part of the memory budget.
+// newReplays returns the quota for the bytes of all kept events, which is a part of the memory budget.
 func (s *Server) newReplays() *admission.Quota {
 	return s.admission.Quota("kept events", max(1, int(s.admission.Limits().MemoryBudget/16/keptPiece)))
 }
 
-// replayStore are the streams of one session whose events are kept.
+// replayStore holds the streams of one session whose events are kept.
 type replayStore struct {
-	room *admission.Quota // of all sessions
-	who  string           // whose share it is
+	room *admission.Quota // shared by all sessions
+	who  string           // the principal whose share is used
 
 	mu     sync.Mutex
 	made   int
@@ -55,29 +56,30 @@ type replayStore struct {
 	all    []*replayBuffer // oldest first
 }
 
-// replayBuffer is what is kept of one stream. The response that it belongs to has the lock, but for done.
+// replayBuffer holds the kept events of one stream. The mutex of its response guards the fields without
+// another rule, except done.
 type replayBuffer struct {
 	of     *replayStore
-	number string // names the stream in its session
+	number string // identifies the stream in its session
 	stream *response
 	events []replayEvent
 	next   int  // the number of the next event
-	from   int  // the last event that is missing before events
-	gap    bool // what is missing must not be left out
+	from   int  // the last missing event before events
+	gap    bool // the missing events include more than notifications
 	done   chan struct{}
 
-	pieces int  // under mu of the session's
-	over   bool // under mu of the session's: the stream has ended
+	pieces int  // guarded by mu of the replayStore
+	over   bool // guarded by mu of the replayStore: the stream has ended
 	timer  *time.Timer
 }
 
 type replayEvent struct {
 	number int
 	text   []byte
-	note   bool // a notification, which may be left out
+	note   bool // a notification, which may be dropped
 }
 
-// keep begins to keep the events of a response; nil when the session has no room for it.
+// keep starts keeping the events of a response; nil if the session has no room for the stream.
 func (k *replayStore) keep(r *response) *replayBuffer {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -90,7 +92,7 @@ func (k *replayStore) keep(r *response) *replayBuffer {
 	return s
 }
 
-// find returns the stream of an event, and the event's number.
+// find returns the stream of an event, and the number of the event.
 func (k *replayStore) find(event string) (*replayBuffer, int) {
 	number, last, _ := strings.Cut(strings.TrimPrefix(event, eventPrefix), "-")
 	after, err := strconv.Atoi(last)
@@ -105,7 +107,7 @@ func (k *replayStore) find(event string) (*replayBuffer, int) {
 	return nil, 0
 }
 
-// end drops all; the session has ended.
+// end drops all streams when the session has ended.
 func (k *replayStore) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -126,7 +128,7 @@ func (k *replayStore) drop(s *replayBuffer) {
 	}
 }
 
-// dropOldest drops the oldest stream that has ended; false when there is none. It is called under mu.
+// dropOldest drops the oldest stream that has ended; false if no stream has ended. It is called under mu.
 func (k *replayStore) dropOldest() bool {
 	i := slices.IndexFunc(k.all, func(s *replayBuffer) bool { return s.over })
 	if i < 0 {
@@ -136,14 +138,14 @@ func (k *replayStore) dropOldest() bool {
 	return true
 }
 
-// take takes room for an event of a stream; false when there is none.
+// take reserves space for an event of a stream; false if there is not enough space.
 func (k *replayStore) take(s *replayBuffer, pieces int) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for n := 0; n < pieces; {
 		switch {
 		case !slices.Contains(k.all, s):
-			return false // and what it had was given back
+			return false // the stream's space was already returned
 		case k.pieces < max(1, k.room.All()/2) && k.room.Take(k.who) == nil:
 			n++
 			k.pieces++
@@ -167,12 +169,12 @@ func (k *replayStore) give(s *replayBuffer, pieces int) {
 
 func piecesOf(text []byte) int { return 1 + len(text)/keptPiece }
 
-// add keeps an event, the oldest notifications give way to it, and returns its id.
+// add keeps an event and returns its ID. If there is not enough space, it drops the oldest notifications.
 func (s *replayBuffer) add(text []byte, note bool) (id string) {
 	n := s.next
 	s.next++
 	if cap(text) > len(text)+len(text)/8 {
-		text = bytes.Clone(text) // which leaves the spare memory of a buffer that grew
+		text = bytes.Clone(text) // releases the spare memory of the grown buffer
 	}
 	e := replayEvent{n, text, note}
 	for len(s.events) >= keptEvents || !s.of.take(s, piecesOf(text)) {
@@ -187,7 +189,7 @@ func (s *replayBuffer) add(text []byte, note bool) (id string) {
 
 func (s *replayBuffer) id(n int) string { return eventPrefix + s.number + "-" + strconv.Itoa(n) }
 
-// forgetNote forgets the oldest notification; false when there is none.
+// forgetNote drops the oldest notification; false if there is no notification.
 func (s *replayBuffer) forgetNote() bool {
 	i := slices.IndexFunc(s.events, func(e replayEvent) bool { return e.note })
 	if i < 0 {
@@ -203,14 +205,14 @@ func (s *replayBuffer) forgetNote() bool {
 	return true
 }
 
-// forget notes that an event is not kept.
+// forget records that an event is not kept.
 func (s *replayBuffer) forget(e replayEvent) {
 	if !e.note {
 		s.from, s.gap = e.number, true
 	}
 }
 
-// finish says that no event comes any more.
+// finish records that the stream has no more events.
 func (s *replayBuffer) finish() {
 	close(s.done)
 	s.of.mu.Lock()
@@ -225,14 +227,14 @@ func (s *replayBuffer) finish() {
 	}
 }
 
-// reader is a request that takes a stream up again.
+// reader is a request that resumes a stream.
 type reader struct {
 	http.ResponseWriter
-	gone chan struct{} // closed when nothing more is written
+	gone chan struct{} // closed when no more data follows
 }
 
-// resume writes what came after an event and what is still to come; false when some of it is kept no
-// longer. Who read the stream until now gets nothing more.
+// resume writes the events after a given event and all later events; false if some of them are no longer
+// kept. A previous reader of the stream gets no more events.
 func (r *response) resume(ctx context.Context, w http.ResponseWriter, s *replayBuffer, after int) bool {
 	r.mu.Lock()
 	if after >= s.next || s.gap && after < s.from {
@@ -245,7 +247,7 @@ func (r *response) resume(ctx context.Context, w http.ResponseWriter, s *replayB
 	streamHeaders(w)
 	for _, e := range s.events {
 		if e.number > after {
-			_ = r.write(s.id(e.number), e.text) // it may be gone again, and the events are kept
+			_ = r.write(s.id(e.number), e.text) // the client may have gone again, but the events are kept
 		}
 	}
 	_ = r.control.Flush()
@@ -263,7 +265,7 @@ func (r *response) resume(ctx context.Context, w http.ResponseWriter, s *replayB
 	return true
 }
 
-// leave ends what reads the stream, which goes on without a reader. It is called under mu.
+// leave disconnects the reader of the stream, which continues without a reader. It is called under mu.
 func (r *response) leave() {
 	if old, ok := r.w.(*reader); ok {
 		close(old.gone)
@@ -271,7 +273,7 @@ func (r *response) leave() {
 	r.w = nil
 }
 
-// prime turns the response into a stream when the answer lets wait for it.
+// prime turns the response into a stream if the result is late.
 func (r *response) prime() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -281,7 +283,7 @@ func (r *response) prime() {
 	}
 }
 
-// poll closes the connection and has the client come back for the rest after a time (MCP specification
+// poll closes the connection and makes the client reconnect for the rest after a delay (MCP specification
 // 2025-11-25, basic/transports, sending messages).
 func (r *response) poll(after time.Duration) {
 	r.mu.Lock()
@@ -306,8 +308,8 @@ func (r *response) poll(after time.Duration) {
 	}
 }
 
-// hangUp ends the response before its handler returns; false when the connection does not let it, as
-// one of HTTP/2 does not. It is called under mu.
+// hangUp ends the response before its handler returns; false if the connection does not support that, as
+// with HTTP/2. It is called under mu.
 func (r *response) hangUp() bool {
 	if r.w == nil {
 		return false
@@ -320,6 +322,6 @@ func (r *response) hangUp() bool {
 	if r.chunked {
 		_, _ = out.WriteString("0\r\n\r\n")
 	}
-	_ = errors.Join(out.Flush(), conn.Close()) // the client comes back or is gone
+	_ = errors.Join(out.Flush(), conn.Close()) // the client reconnects or has gone
 	return true
 }

@@ -18,29 +18,29 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// request is a request of a client while it is answered.
+// request is a request of a client that is being answered.
 type request struct {
 	wire.Message
-	session   *session // nil for one on its own, of 2026-07-28
-	version   string   // of the protocol
+	session   *session // nil for a request of 2026-07-28, which needs no session
+	version   string   // the protocol version
 	principal string
 	header    http.Header // nil over stdio
 	to        channel
-	can       mcp.Capabilities // of the client
-	body      *admission.Body  // that it came in; nil over stdio
+	can       mcp.Capabilities // capabilities of the client
+	body      *admission.Body  // the HTTP body; nil over stdio
 }
 
-// channel leads to the client of a request while the request is answered.
+// channel sends messages to the client of a request while the request is being answered.
 type channel interface {
-	// notify sends a notification, before the answer.
+	// notify sends a notification before the response.
 	notify(method string, params any) error
-	// ask sends a request as it is and returns the answer as it came.
+	// ask sends a request unchanged and returns the unchanged response.
 	ask(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error)
 }
 
 func (r *request) modern() bool { return wire.IsModern(r.version) }
 
-// text returns a parameter that is a string, and what is wrong when it is not.
+// text returns a string parameter, or an error if the parameter has another type.
 func (r *request) text(name string) (string, error) {
 	text, ok := r.Params.Text(name)
 	if !ok {
@@ -49,7 +49,7 @@ func (r *request) text(name string) (string, error) {
 	return text, nil
 }
 
-// read decodes a parameter, if there is one.
+// read decodes a parameter if it exists.
 func (r *request) read(name string, into any) error {
 	raw := r.Params.Get(name)
 	if raw == nil {
@@ -61,7 +61,7 @@ func (r *request) read(name string, into any) error {
 	return nil
 }
 
-// progressToken is what reports on the request carry; nil when nobody asked for any.
+// progressToken returns the token for progress reports; nil if the client wants no reports.
 func (r *request) progressToken() json.RawMessage {
 	token := r.Meta.Get("progressToken")
 	if len(token) == 0 || token[0] != '"' && (token[0] < '0' || token[0] > '9') && token[0] != '-' {
@@ -70,7 +70,7 @@ func (r *request) progressToken() json.RawMessage {
 	return token
 }
 
-// checkMeta refuses a number in _meta that no double holds.
+// checkMeta returns an error for a number in _meta that a double cannot represent.
 func (r *request) checkMeta() error {
 	for _, m := range r.Meta {
 		var value any
@@ -86,7 +86,7 @@ func invalidParams(text string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
 }
 
-// peer returns the client of a request; nil when it wants nothing but the answer.
+// peer returns the client of a request; nil if it wants nothing but the response.
 func (s *Server) peer(r *request) *mcp.Peer {
 	if !r.modern() && r.session == nil { // see HTTPOptions.Stateless
 		return nil
@@ -112,8 +112,8 @@ func (s *Server) peer(r *request) *mcp.Peer {
 	return p
 }
 
-// carryOut answers a request that takes as long as a call, within the limits for calls. What comes up
-// while it is carried out finds its client, if there is one, in the context.
+// carryOut answers a request that may take as long as a call, within the limits for calls. Code that it
+// calls finds the client, if any, in the context.
 func (s *Server) carryOut(ctx context.Context, r *request, p *mcp.Peer, do handler) (answer, error) {
 	t, err := s.calls.Begin(r.principal)
 	if err != nil {
@@ -135,10 +135,10 @@ func (s *Server) carryOut(ctx context.Context, r *request, p *mcp.Peer, do handl
 	return do(s, mcp.WithPeer(ctx, p), r)
 }
 
-// askTimeout is how long a client may take to answer.
+// askTimeout is how long a client may take to answer a request of the server.
 const askTimeout = 10 * time.Minute
 
-// askAll asks a client that has a session, all at once.
+// askAll sends all requests concurrently to a client with a session.
 func askAll(ctx context.Context, to channel, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, errNoAnswer)
 	defer cancel()
@@ -153,7 +153,7 @@ func askAll(ctx context.Context, to channel, all map[string]mcp.InputRequest) (m
 			defer mu.Unlock()
 			if err != nil && first == nil {
 				first = err
-				cancel() // the others are asked in vain
+				cancel() // the other answers are no longer needed
 			}
 			answers[name] = answer
 		})
@@ -165,8 +165,8 @@ func askAll(ctx context.Context, to channel, all map[string]mcp.InputRequest) (m
 	return answers, nil
 }
 
-// notify makes the hook that passes notifications on. where says over which channel; false when
-// there is none now. What does not reach a client that went away is nobody's error.
+// notify returns the hook that passes notifications on. where returns the channel to use; false without a
+// channel. It is not an error if a notification does not reach a client that has gone.
 func notify(where func() (channel, bool)) func(context.Context, string, json.RawMessage) {
 	return func(_ context.Context, method string, params json.RawMessage) {
 		to, ok := where()

@@ -16,27 +16,27 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// response answers one call over HTTP: as one JSON document when the answer comes first, and
-// as a stream of events once anything comes before it, or once it lets a client wait that can take
-// a stream up again (MCP specification, basic/transports, sending messages). It may be used by many goroutines at once.
+// response answers one call over HTTP: as one JSON document if the result comes first, and otherwise as an
+// event stream. It also becomes a stream after a while if the client can resume streams (MCP specification,
+// basic/transports, sending messages). It is safe for concurrent use.
 type response struct {
-	session *session  // whose client is asked; nil when it has none
-	chunked bool      // the length of the response is not said
-	primes  bool      // its client takes events without data
-	primeAt time.Time // when the response becomes a stream anyway, when primes is set
+	session *session  // whose client may get requests; nil without a session
+	chunked bool      // the response has no Content-Length
+	primes  bool      // the client accepts events without data
+	primeAt time.Time // if primes is set, when the response becomes a stream
 
 	mu        sync.Mutex
-	w         http.ResponseWriter // nil while no client reads
+	w         http.ResponseWriter // nil if no client is reading
 	control   *http.ResponseController
-	replay    *replayBuffer // of the stream; nil when it cannot be taken up again
+	replay    *replayBuffer // for the stream; nil if it cannot be resumed
 	streaming bool
 	ended     bool
-	whole     bool // the stream ended where it began, and was written to its end
+	whole     bool // the stream was written completely on its first connection
 }
 
 var errAnswered = errors.New("the request was answered")
 
-// notify sends a notification before the answer.
+// notify sends a notification before the result.
 func (r *response) notify(method string, params any) error {
 	text, err := wire.Request("", method, params)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *response) notify(method string, params any) error {
 	return r.send(text, true)
 }
 
-// ask sends a request to the client, whose answer comes with a request of its own.
+// ask sends a request to the client, which answers with a request of its own.
 func (r *response) ask(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error) {
 	if r.session == nil {
 		return nil, errors.New("the client has no session")
@@ -53,7 +53,7 @@ func (r *response) ask(ctx context.Context, q mcp.InputRequest) (json.RawMessage
 	return r.session.ask(ctx, q, func(text []byte) error { return r.send(text, false) })
 }
 
-// send puts a message into the stream, which it begins.
+// send adds a message to the stream, and begins the stream if necessary.
 func (r *response) send(text []byte, note bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,20 +86,20 @@ func streamHeaders(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// retry writes an event without data, after which the client can take the stream up again.
+// retry writes an event without data, after which the client can resume the stream.
 func (r *response) retry(after time.Duration) {
 	id := r.replay.id(r.replay.next)
 	r.replay.next++
-	_, _ = fmt.Fprintf(r.w, "id: %s\nretry: %d\ndata:\n\n", id, after.Milliseconds()) // the next write says it too
+	_, _ = fmt.Fprintf(r.w, "id: %s\nretry: %d\ndata:\n\n", id, after.Milliseconds()) // the next write reports the error
 }
 
-// event writes one event and what it waits behind. A note may be left out when the stream is taken up again.
+// event writes one event, or keeps it if no client is reading. A note may be dropped from the replay.
 func (r *response) event(text []byte, note bool) error {
 	var id string
 	if r.replay != nil {
 		id = r.replay.add(text, note)
 	}
-	if r.w == nil { // the client may come back
+	if r.w == nil { // the client may reconnect
 		return nil
 	}
 	err := r.write(id, text)
@@ -113,7 +113,7 @@ func (r *response) event(text []byte, note bool) error {
 	return err
 }
 
-// write writes an event, whose text is not copied: results are large.
+// write writes an event. It does not copy the text, because results can be large.
 func (r *response) write(id string, text []byte) error {
 	head := make([]byte, 0, 64)
 	if id != "" {
@@ -128,11 +128,11 @@ func (r *response) write(id string, text []byte) error {
 }
 
 func (r *response) flush() {
-	_ = r.control.Flush() // the next write says it too
+	_ = r.control.Flush() // the next write reports the error
 }
 
-// inSession lets the client of a session take the stream up again, and be made to poll, until settle is called.
-// The response becomes a stream after that time.
+// inSession allows the client of a session to resume the stream, and to be made to poll, until settle is
+// called. The response becomes a stream after the given time.
 func (r *response) inSession(ctx context.Context, s *session, version string, after time.Duration) (_ context.Context, settle func()) {
 	r.session, r.primes = s, version >= primeVersion
 	if !r.primes {
@@ -151,25 +151,25 @@ func (r *response) inSession(ctx context.Context, s *session, version string, af
 	return mcp.WithPolling(ctx, asked, r.poll), func() { timer.Stop() }
 }
 
-// answer writes what a request came to.
+// answer writes the outcome of a request.
 func (r *response) answer(id json.RawMessage, res answer, failed *jsonrpc.Error, modern bool) {
 	a := write(id, res, failed)
 	r.end(a.status(modern), a.text)
 }
 
-// end writes the answer. What comes later is refused.
+// end writes the response. Later messages are refused.
 func (r *response) end(status int, answer []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.primes && !r.streaming && !time.Now().Before(r.primeAt) {
-		r.begin() // as it would be had the timer been on time
+		r.begin() // the timer is late
 	}
 	r.ended = true
 	if !r.streaming {
 		writeAnswer(r.w, status, answer)
 		return
 	}
-	_ = r.event(wire.OneLine(answer), false) // the client is gone
+	_ = r.event(wire.OneLine(answer), false) // the client may have gone
 	if r.replay != nil {
 		_, again := r.w.(*reader)
 		r.whole = r.w != nil && !again
@@ -185,7 +185,7 @@ func writeAnswer(w http.ResponseWriter, status int, body []byte) {
 	if status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", "1")
 	}
-	h.Set("Content-Length", strconv.Itoa(len(body))) // else it is sent in chunks
+	h.Set("Content-Length", strconv.Itoa(len(body))) // otherwise it is sent in chunks
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client is gone
+	_, _ = w.Write(body) // the client may have gone
 }

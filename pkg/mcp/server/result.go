@@ -12,20 +12,20 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// result is a CallToolResult (MCP specification, server/tools). It is not the SDK's,
-// which reads base64 only to write it again and cannot be marked as complete from here.
+// result is a CallToolResult (MCP specification, server/tools). The SDK's type would decode base64 only to
+// encode it again, and cannot be marked as complete from this package.
 type result struct {
 	base
 	Content    []wire.Block
 	Structured json.RawMessage
 	IsError    bool
-	// uncounted says that the call was refused because the store cannot be reached.
+	// uncounted means that the call was refused because the store cannot be reached.
 	uncounted bool
 }
 
-// newResult makes what a client gets of the outcome of a call. structuredContent is
-// the content when the tool declares an output schema, or when the content says what
-// the parts do not; older clients take objects only.
+// newResult returns the client's result for the outcome of a call. structuredContent is the content if the
+// tool declares an output schema, or if the content differs from the parts. Older clients accept only
+// objects.
 func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 	r := &result{Content: []wire.Block{}}
 	modern := wire.IsModern(version)
@@ -44,7 +44,7 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 	content := bytes.TrimSpace(res.Content)
 	if string(content) == "null" {
 		content = nil
-		if err == nil && len(res.Parts) == 0 && t.Mode() != v1.ModeMCP { // what a server says is relayed as it is
+		if err == nil && len(res.Parts) == 0 && t.Mode() != v1.ModeMCP { // results of MCP servers are relayed unchanged
 			r.Content = append(r.Content, wire.TextBlock(res.NoContent()))
 			if len(t.Spec.OutputSchema) > 0 && !r.IsError && modern {
 				r.Structured = json.RawMessage("null")
@@ -62,15 +62,15 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 		if len(content) > 0 {
 			r.Content = append(r.Content, wire.TextBlock(plain(content)))
 		}
-	case res.Structured && len(res.Parts) > 0 && len(r.Structured) > 0: // as the server gave it
+	case res.Structured && len(res.Parts) > 0 && len(r.Structured) > 0: // the parts already are the server's text form
 	case !hasText(res.Parts) && len(content) > 0:
 		r.Content = append(r.Content, wire.TextBlock(plain(content)))
 	}
 	return r
 }
 
-// explain says what went wrong to a model that may fix its call. Places in the
-// server's files are not for clients.
+// explain describes an error to a model that may correct its call. It does not reveal file positions on the
+// server to clients.
 func explain(err error) string {
 	var invalid *v1.ValidationError
 	var refused *v1.PolicyError
@@ -96,7 +96,7 @@ func explain(err error) string {
 	return err.Error()
 }
 
-// plain is content as text: a JSON string without its quotes, all else as JSON.
+// plain returns content as text: a JSON string without its quotes, and other values as JSON.
 func plain(content json.RawMessage) string {
 	var text string
 	if content[0] == '"' && json.Unmarshal(content, &text) == nil {
@@ -114,8 +114,8 @@ func hasText(parts []v1.Part) bool {
 	return false
 }
 
-// textOf is the JSON that a single text part holds, which is what a result's content
-// is when an MCP server gave no structuredContent.
+// textOf returns the JSON in a single text part, which is the content of a result if an MCP server sent no
+// structuredContent.
 func textOf(parts []v1.Part) string {
 	only := -1
 	for i, p := range parts {
@@ -133,7 +133,7 @@ func textOf(parts []v1.Part) string {
 	return strings.TrimSpace(parts[only].Text)
 }
 
-// WriteJSON appends the result. Results can be large, and encoding/json would read each text in them twice.
+// WriteJSON appends the result. It avoids encoding/json, which would read the texts of large results twice.
 func (r *result) WriteJSON(b *bytes.Buffer) error {
 	b.Grow(int(r.size()) + 512)
 	b.WriteString(`{"content":[`)

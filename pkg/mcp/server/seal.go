@@ -11,13 +11,13 @@ import (
 	"toolctl.dev/toolctl/pkg/replica"
 )
 
-// seals makes and opens the requestState of MCP 2026-07-28 (basic/utilities, multi
-// round-trip requests). A client can neither read nor alter it, and it is valid for one principal and one request, as
-// long as its call is suspended. Without replicas the key lives as long as the process, like the
-// calls. With replicas the state names the replica that has the call.
+// seals creates and opens the requestState of MCP 2026-07-28 (basic/utilities, multi round-trip requests).
+// A client can neither read nor change a state. It is valid for one principal and one request while its
+// call is suspended. Without replicas the key lives as long as the process, like the calls. With replicas
+// the state identifies the replica that holds the call.
 type seals struct {
 	keys    *seal.Keys      // without replicas
-	replica *replica.Member // nil without
+	replica *replica.Member // nil without replicas
 }
 
 // sealed is the content of a state.
@@ -28,17 +28,17 @@ type sealed struct {
 }
 
 const (
-	// maxState bounds the states that are opened.
+	// maxState is the maximum length of a state.
 	maxState = 200
-	// callIDSize is the length of the IDs of suspended calls, which are texts of crypto/rand.
+	// callIDSize is the length of the IDs of suspended calls, which crypto/rand generates.
 	callIDSize = 26
 	purpose    = "call"
 )
 
 func newSeals(r *replica.Member) seals { return seals{seal.Random(), r} }
 
-// binding identifies the request of a principal for which a state is valid, however the arguments
-// are written.
+// binding identifies the request of a principal for which a state is valid, independent of the formatting
+// of its arguments.
 func binding(r *request) []byte {
 	h := sha256.New()
 	name, _ := r.Params.Text("name")
@@ -49,7 +49,7 @@ func binding(r *request) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if len(raw) > 0 && d.Decode(&doc) == nil {
-		raw, _ = json.Marshal(doc) // in the order of the keys
+		raw, _ = json.Marshal(doc) // with sorted keys
 	}
 	if string(raw) == "null" || len(raw) == 0 {
 		raw = json.RawMessage("{}")
@@ -68,7 +68,7 @@ func (s seals) seal(what sealed) string {
 
 var errState = errors.New("requestState: it was altered, or belongs to another request or principal: send the request again without it")
 
-// open returns the content of a state. The error does not tell which rule the state broke.
+// open returns the content of a state. The error does not reveal which check failed.
 func (s seals) open(state string, bound []byte) (what sealed, err error) {
 	if len(state) > maxState {
 		return what, errState

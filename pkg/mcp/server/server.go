@@ -16,80 +16,79 @@ import (
 	"toolctl.dev/toolctl/pkg/replica"
 )
 
-// Options configure a [Server]; the zero value works.
+// Options configure a [Server]. The zero value works.
 type Options struct {
-	// Name and Version are what the server says of itself. Default: "toolctl" and "0".
+	// Name and Version are what the server reports about itself. Default: "toolctl" and "0".
 	Name, Version string
-	// Logger takes a line for what goes wrong. Default: none.
+	// Logger receives errors and warnings. Default: no logging.
 	Logger *slog.Logger
-	// AccessLog takes a line "call" for each call, at level INFO, at WARN for one that ended
-	// with an error: call_id, tool, session, principal, status, duration_ms and error_type.
-	// Default: none.
+	// AccessLog receives a line "call" for each call, at level INFO, or at WARN for a call that ended with an
+	// error: call_id, tool, session, principal, status, duration_ms and error_type. Default: no logging.
 	AccessLog *slog.Logger
-	// PageSize is the most tools in one answer of tools/list. Default: 1000.
+	// PageSize is the maximum number of tools in one response to tools/list. Default: 1000.
 	PageSize int
-	// Admission holds calls and requests to its limits; whoever has it too, such as other handlers of the
-	// program, shares them. Default: one of its own, with the default limits.
+	// Admission limits calls and requests. Other handlers of the program that use the same Admission share its
+	// limits. Default: a new one with the default limits.
 	Admission *admission.Admission
-	// TurnIdle ends the turn of calls that name none, once their session had no call under way
-	// for so long. Default: 60 seconds.
+	// TurnIdle ends the turn of calls without a turn name after their session had no running call for this
+	// long. Default: 60 seconds.
 	TurnIdle time.Duration
-	// StreamAfter is how long a call of a session of 2025-11-25 may take before its response becomes a
-	// stream, which its client can take up again when the connection breaks; a JSON document cannot be.
-	// A call that asks an MCP server has 50 ms. Default: 10 s.
+	// StreamAfter is how long a call in a session of 2025-11-25 may take before its response becomes a stream,
+	// which the client can resume after a lost connection. For a call to an MCP server the limit is 50 ms.
+	// Default: 10 s.
 	StreamAfter time.Duration
-	// Instructions tell a model how to use the server. Default: those of the only MCP
-	// server that is served, when nothing else is, else a few words on calls.
+	// Instructions describe to a model how to use the server. Default: those of the only MCP server, if the
+	// catalog contains nothing else; otherwise a short text about calls.
 	Instructions string
-	// TracerProvider makes a span of each request, which belongs to the trace that its _meta or
-	// its HTTP headers name. Default: none.
+	// TracerProvider creates a span for each request, in the trace given by its _meta or its HTTP headers.
+	// Default: no spans.
 	TracerProvider trace.TracerProvider
-	// MeterProvider counts and times requests. Default: nothing is counted.
+	// MeterProvider creates metrics for requests. Default: no metrics.
 	MeterProvider metric.MeterProvider
-	// ShutdownDelay is how long a server over HTTP that stops still takes requests, while /readyz has
-	// status 503: a balancer sends it nothing more by then. Default: 0.
+	// ShutdownDelay is how long a stopping server over HTTP still accepts requests while /readyz has status
+	// 503, so that load balancers can stop sending requests. Default: 0.
 	ShutdownDelay time.Duration
-	// DrainTimeout is how long calls may go on after that, before they are
-	// cancelled. Default: 10 seconds. Below 0 they are cancelled at once.
+	// DrainTimeout is how long calls may continue after that before they are cancelled. Below 0 they are
+	// cancelled at once. Default: 10 seconds.
 	DrainTimeout time.Duration
-	// Replica is this process among others that serve the same: sessions and calls that another
-	// has are forwarded to that one. Default: there are no others.
+	// Replica represents this process among replicas that serve the same content. Requests for the sessions and
+	// calls of other replicas are forwarded to them. Default: no replicas.
 	Replica *replica.Member
 	// Hurry, once closed, ends ShutdownDelay and DrainTimeout.
 	Hurry <-chan struct{}
 }
 
-// DefaultTurnIdle is Options.TurnIdle when it is not set.
+// DefaultTurnIdle is the default for Options.TurnIdle.
 const DefaultTurnIdle = 60 * time.Second
 
 const (
 	defaultPageSize = 1000
-	// DefaultDrainTimeout is that of [Options.DrainTimeout].
+	// DefaultDrainTimeout is the default for [Options.DrainTimeout].
 	DefaultDrainTimeout = 10 * time.Second
 )
 
-// Server is one MCP server for any number of clients. Make it with [New].
+// Server is one MCP server for any number of clients. Create it with [New].
 type Server struct {
 	catalog Catalog
 	opts    Options
-	run     string // names the life of this server, for sessions that have no other name
+	run     string // identifies this run of the server, for sessions without another name
 
-	mu      sync.Mutex // held while the list is made
+	mu      sync.Mutex // held while the offers are rebuilt
 	set     atomic.Pointer[offers]
-	closers []func() // of handlers; under mu
+	closers []func() // close the handlers; guarded by mu
 
 	observer  *observer
 	admission *admission.Admission
-	calls     *admission.Calls // of admission
+	calls     *admission.Calls // the Calls of admission
 	sessions  sessions
 	listeners listeners
 	suspended suspendedCalls
 	turns     *turns
-	private   atomic.Bool // lists are for one client only
+	private   atomic.Bool // lists may differ between clients
 }
 
-// New makes a server of what a catalog offers. Call [Server.Refresh] when that changes.
-// A server that has stopped serves no more.
+// New returns a server for the content of a catalog. Call [Server.Refresh] when that content changes. A
+// stopped server cannot be used again.
 func New(c Catalog, o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -121,12 +120,12 @@ func New(c Catalog, o Options) *Server {
 	return s
 }
 
-// impl is what the server says of itself.
+// impl returns the server's description of itself.
 func (s *Server) impl() *sdk.Implementation {
 	return &sdk.Implementation{Name: cmp.Or(s.opts.Name, "toolctl"), Version: cmp.Or(s.opts.Version, "0")}
 }
 
-// newSessionID names a session: with replicas so that each knows whose it is.
+// newSessionID returns the ID for a new session. With replicas, each replica can find the owner in the ID.
 func (s *Server) newSessionID() string {
 	if s.opts.Replica != nil {
 		return s.opts.Replica.SealSession([]byte(rand.Text()))
@@ -134,11 +133,12 @@ func (s *Server) newSessionID() string {
 	return rand.Text()
 }
 
-// Stopping returns a channel that is closed once the server takes no more requests.
+// Stopping returns a channel that is closed once the server accepts no more requests.
 func (s *Server) Stopping() <-chan struct{} { return s.calls.Refused() }
 
-// drain lets the calls that run end within Options.DrainTimeout, and their answers be written, then cancels them.
-// No call begins after it. What it returns closes when the last has ended and is answered.
+// drain refuses new calls, lets running calls end and their responses be written within
+// Options.DrainTimeout, and then cancels the rest. The returned channel is closed when all calls have ended
+// and are answered.
 func (s *Server) drain() <-chan struct{} {
 	idle := s.calls.Refuse()
 	s.endSuspended()

@@ -16,34 +16,34 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// session is a client that began with initialize: one over HTTP, or that at stdin. It ends with its
-// client's DELETE, with the end of stdin, after a time without a request and a stream, or with the server.
+// session is a client that began with initialize, over HTTP or stdio. It ends with a DELETE of its client,
+// with the end of stdin, after a time without requests and streams, or with the server.
 type session struct {
 	server  *Server
 	id      string // secret; empty over stdio
 	user    string
-	key     string           // of the client, for its servers
-	quota   *admission.Quota // that it is one of; nil over stdio
-	calls   wire.Calls       // requests to the client
+	key     string           // identifies the client to MCP servers
+	quota   *admission.Quota // the quota that it counts toward; nil over stdio
+	calls   wire.Calls       // our requests to the client
 	running wire.Running     // requests of the client
 	replays *replayStore     // nil over stdio
-	over    chan struct{}    // closed at the end
+	over    chan struct{}    // closed when the session ends
 
 	mu      sync.Mutex
 	version string // empty before initialize
 	can     mcp.Capabilities
-	level   string            // of the log messages that the client wants
-	watched map[string]v1.Key // the servers of the resources that it subscribed to
-	tell    func(text []byte) // for what is said outside of requests; nil when nobody listens
-	using   int               // requests and streams of its client that are under way
-	used    time.Time         // when the last of them ended
-	idle    *time.Timer       // ends it; nil for one that waits for ever
+	level   string            // requested level of log messages
+	watched map[string]v1.Key // servers of the subscribed resources
+	tell    func(text []byte) // sends messages outside of requests; nil without a listener
+	using   int               // number of running requests and streams of the client
+	used    time.Time         // when the last one ended
+	idle    *time.Timer       // ends the session; nil without a timeout
 	after   time.Duration
 	ended   bool
-	tasks   sync.WaitGroup // what goes on in the background
+	tasks   sync.WaitGroup // background tasks
 }
 
-// sessions are those that have not ended.
+// sessions holds all open sessions.
 type sessions struct {
 	mu      sync.Mutex
 	all     map[*session]bool
@@ -51,13 +51,14 @@ type sessions struct {
 	closing bool
 	ending  sync.WaitGroup
 	evicted int       // sessions that made room for others since told
-	told    time.Time // when the log was told of those
+	told    time.Time // when evictions were last logged
 }
 
-// open makes a session; nil once the server has stopped. One with a quota gives back what was taken of it.
+// open creates a session; nil once the server has stopped. At its end, the session returns its place to
+// quota, which may be nil.
 func (s *Server) open(id, user string, after time.Duration, quota *admission.Quota) *session {
 	name := id
-	if name == "" { // no HTTP: the process serves one client
+	if name == "" { // stdio: the process serves one client
 		name = s.run
 	}
 	n := &session{server: s, id: id, user: user, key: "session-" + wire.Hash(name), quota: quota, calls: wire.Calls{Prefix: "toolctl-"}, over: make(chan struct{}), used: time.Now(), after: after, watched: map[string]v1.Key{}}
@@ -80,8 +81,8 @@ func (s *Server) open(id, user string, after time.Duration, quota *admission.Quo
 	return n
 }
 
-// evict ends the session of a quota that was idle longest, of a principal unless the name is empty, and says for how
-// long it was. It returns nil when each has a request or a stream under way.
+// evict ends the session of a quota that was idle longest, of the principal who unless that is empty. It
+// returns the session and its idle time, or nil if every session has a running request or stream.
 func (s *Server) evict(quota *admission.Quota, who string) (*session, time.Duration) {
 	for {
 		oldest, used := s.sessions.idleLongest(quota, who)
@@ -105,7 +106,8 @@ func (s *sessions) idleLongest(quota *admission.Quota, who string) (oldest *sess
 	return oldest, used
 }
 
-// countEvicted counts a session that made room, and returns how many did since it last did so; 0 within a minute.
+// countEvicted counts an evicted session. Once a minute it returns the number of evictions since the last
+// report; otherwise it returns 0.
 func (s *sessions) countEvicted() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +121,7 @@ func (s *sessions) countEvicted() int {
 	return count
 }
 
-// find returns a session for a request until done is called; nil when there is none.
+// find returns a session for a request, in use until done is called; nil if there is no such session.
 func (s *Server) find(id string) (n *session, done func()) {
 	s.sessions.mu.Lock()
 	n = s.sessions.byID[id]
@@ -158,7 +160,7 @@ func (n *session) idleSince() (since time.Time, idle bool) {
 	return n.used, n.using == 0 && !n.ended
 }
 
-// begin says that the client has said initialize; false when it did so before.
+// begin records the client's initialize; false if the client has sent it before.
 func (n *session) begin(version string, can mcp.Capabilities) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -177,13 +179,14 @@ func (n *session) begun() (version string, can mcp.Capabilities) {
 
 var errSessionEnded = errors.New("the session has ended")
 
-// end ends the session, its requests, and what servers do for it, in the background. It may be called again.
+// end ends the session, its requests, and its tasks at servers, in the background. It may be called more
+// than once.
 func (n *session) end() {
 	n.mu.Lock()
 	n.finish()
 }
 
-// endIdle ends the session unless its client uses it.
+// endIdle ends the session if its client is not using it.
 func (n *session) endIdle() bool {
 	n.mu.Lock()
 	if n.using > 0 || n.ended {
@@ -194,7 +197,7 @@ func (n *session) endIdle() bool {
 	return true
 }
 
-// finish is end under mu, which it unlocks.
+// finish does the work of end. It is called under mu, and unlocks mu.
 func (n *session) finish() {
 	if n.ended {
 		n.mu.Unlock()
@@ -234,7 +237,7 @@ func (n *session) finish() {
 	}()
 }
 
-// endSessions ends all sessions; none begins after it.
+// endSessions ends all sessions and prevents new ones.
 func (s *Server) endSessions() {
 	s.sessions.mu.Lock()
 	s.sessions.closing = true
@@ -245,7 +248,7 @@ func (s *Server) endSessions() {
 	}
 }
 
-// background runs what the client's next message does not wait for.
+// background runs f without delaying the client's next message.
 func (n *session) background(f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -254,7 +257,8 @@ func (n *session) background(f func()) {
 	}
 }
 
-// listen has what is said outside of requests go to tell, until stop is called; false when somebody listens.
+// listen passes messages outside of requests to tell, until stop is called; false if there already is a
+// listener.
 func (n *session) listen(tell func([]byte)) (stop func(), ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -269,11 +273,11 @@ func (n *session) listen(tell func([]byte)) (stop func(), ok bool) {
 	}, true
 }
 
-// say tells the client something outside of its requests, if it listens.
+// say sends a message outside of requests to the client, if there is a listener.
 func (n *session) say(text []byte) {
 	n.mu.Lock()
 	tell := n.tell
-	if n.version == "" { // nothing is said to a client before it began
+	if n.version == "" { // a client gets no messages before initialize
 		tell = nil
 	}
 	n.mu.Unlock()
@@ -297,14 +301,14 @@ func (n *session) setLevel(level string) {
 // batchless is the first version without batches.
 const batchless = "2025-06-18"
 
-// batches reports whether the client may send several messages in one.
+// batches reports whether the client may send several messages in a batch.
 func (n *session) batches() bool {
 	version, _ := n.begun()
 	return version != "" && version < batchless
 }
 
-// answerBatch answers messages that came together, one after the other, and returns nil when none is a request. of is
-// what the requests have in common.
+// answerBatch answers the messages of a batch one after the other. It returns nil if the batch contains no
+// request. of holds the values that all requests share.
 func (n *session) answerBatch(ctx context.Context, of *request, all []wire.Message) []byte {
 	var text bytes.Buffer
 	for _, m := range all {
@@ -343,7 +347,7 @@ func (n *session) answer(ctx context.Context, q *request) *reply {
 	return write(q.ID, res, failed)
 }
 
-// ask sends a request to the client and returns the answer, which is an object.
+// ask sends a request to the client and returns the result, which is an object.
 func (n *session) ask(ctx context.Context, q mcp.InputRequest, send func([]byte) error) (json.RawMessage, error) {
 	id := n.calls.NewID()
 	text, err := wire.Request(id, q.Method, q.Params)
@@ -356,7 +360,7 @@ func (n *session) ask(ctx context.Context, q mcp.InputRequest, send func([]byte)
 		return nil, errSessionEnded
 	case err != nil:
 		return nil, err
-	case failed != nil: // as that of the server that asked
+	case failed != nil: // the same error type as for a server
 		return nil, &v1.MCPError{Code: failed.Code, Message: failed.Message}
 	case len(m.Body) == 0 || m.Body[0] != '{':
 		return nil, errors.New("the client's answer is not an object")

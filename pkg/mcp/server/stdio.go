@@ -14,35 +14,34 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// maxLine is the longest message on stdin, in bytes.
+// maxLine is the maximum length of a message on stdin, in bytes.
 const maxLine = 16 << 20
 
-// stdio is the client at a pair of streams.
+// stdio is the client on a pair of streams.
 type stdio struct {
 	server  *Server
 	out     *wire.LineWriter
 	session *session
 }
 
-// ServeStdio serves one client over a pair of streams (MCP specification,
-// transports, stdio), until the client closes its side or ctx ends. Requests that
-// came before the end of in are answered. When ctx ends, calls may go on for
-// Options.DrainTimeout. When in is an [io.Closer] it is closed at the end, so that
-// nothing is left reading it. out gets nothing but messages.
+// ServeStdio serves one client over a pair of streams (MCP specification, transports, stdio), until the
+// client closes its side or ctx ends. Requests that arrived before the end of in are answered. When ctx
+// ends, calls may continue for Options.DrainTimeout. If in is an [io.Closer], ServeStdio closes it at the
+// end, so that no goroutine keeps reading it. out receives only messages.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	c := &stdio{server: s, out: wire.NewLineWriter(out), session: s.open("", "", 0, nil)}
 	if c.session == nil {
 		return admission.ErrStopping
 	}
-	_, _ = c.session.listen(func(text []byte) { _ = c.out.Write(text) }) // the client may be gone
+	_, _ = c.session.listen(func(text []byte) { _ = c.out.Write(text) }) // the client may have gone
 	within, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	ended := make(chan error, 1)
 	go func() {
 		err := c.read(within, in)
-		c.session.calls.Close() // no answers come any more
+		c.session.calls.Close() // no more responses can arrive
 		s.endListeners(end)
-		c.session.tasks.Wait() // a client may well write its requests, close its side and read on
+		c.session.tasks.Wait() // a client may close its side after its requests and keep reading
 		ended <- err
 	}()
 	var err error
@@ -64,7 +63,8 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	return err
 }
 
-// endListeners ends the streams of subscriptions/listen, which nobody ends once stdin is closed.
+// endListeners ends the streams of subscriptions/listen, because no client can end them once stdin is
+// closed.
 func (s *Server) endListeners(end func()) {
 	s.listeners.mu.Lock()
 	n := len(s.listeners.all)
@@ -74,7 +74,7 @@ func (s *Server) endListeners(end func()) {
 	}
 }
 
-// read takes the messages of the client one after the other.
+// read handles the messages of the client one after the other.
 func (c *stdio) read(ctx context.Context, in io.Reader) error {
 	lines := wire.NewLines(in, maxLine)
 	for {
@@ -101,13 +101,13 @@ func (c *stdio) read(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// takeBatch takes messages that came in one line.
+// takeBatch handles a batch of messages in one line.
 func (c *stdio) takeBatch(ctx context.Context, line []byte) error {
 	batch, err := wire.ParseBatch(line)
 	if err == nil {
 		c.session.background(func() {
 			if text := c.session.answerBatch(ctx, &request{to: c}, batch); text != nil {
-				_ = c.out.Write(text) // the client may be gone
+				_ = c.out.Write(text) // the client may have gone
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func (c *stdio) violation(code int64, why string) error {
 	return c.out.Write(write(nil, nil, &jsonrpc.Error{Code: code, Message: why}).text)
 }
 
-// take takes one message.
+// take handles one message.
 func (c *stdio) take(ctx context.Context, m wire.Message) {
 	switch m.Kind() {
 	case wire.Reply:
@@ -136,16 +136,16 @@ func (c *stdio) take(ctx context.Context, m wire.Message) {
 	}
 	if failed != nil {
 		cancel(nil)
-		_ = c.out.Write(write(m.ID, nil, failed).text) // the client is gone
+		_ = c.out.Write(write(m.ID, nil, failed).text) // the client may have gone
 		return
 	}
 	serve := func() {
 		defer cancel(nil)
 		res, failed := c.server.dispatch(ctx, r)
-		c.session.running.End(m.ID)                    // before its client knows, which may use the id again
-		_ = c.out.Write(write(m.ID, res, failed).text) // the client is gone
+		c.session.running.End(m.ID)                    // before the client gets the response, because it may then reuse the ID
+		_ = c.out.Write(write(m.ID, res, failed).text) // the client may have gone
 	}
-	if m.Method == methodInitialize { // the requests that follow belong to its session
+	if m.Method == methodInitialize { // later requests belong to the session of this one
 		serve()
 		return
 	}

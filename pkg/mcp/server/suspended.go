@@ -20,46 +20,45 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// A client of MCP 2026-07-28 is not called: it is told what it is asked as the answer to
-// its request, and makes the request once more with its answers. Meanwhile the call is
-// held here, be it that its server waits in a session of the older protocol version or will be asked
-// once more itself. So a call is one call to policies and the audit, whatever the protocol versions,
-// and its arguments are those that were checked when it began.
+// A client of MCP 2026-07-28 gets no requests. It gets questions in the response to its own request, and
+// sends the request again with the answers. Meanwhile the call is suspended here, whether its server waits
+// in a session of the older protocol version or will get a new request too. For policies and the audit log
+// it thus remains one call in all protocol versions, with the arguments that were checked at its start.
 
-// suspendedCall is a call whose client may be asked.
+// suspendedCall is a call whose client may get questions.
 type suspendedCall struct {
 	id     string
-	bound  []byte // what a later round has to repeat
+	bound  []byte // what later rounds must repeat
 	cancel context.CancelCauseFunc
-	moved  chan struct{} // holds a token when a question came
+	moved  chan struct{} // holds one element after a new question
 	done   chan struct{}
-	// Once done is closed.
+	// Valid once done is closed.
 	res answer
 	err error
 
 	mu     sync.Mutex
-	at     *request // that is served now; nil between two
-	rounds int      // that were answered with questions
+	at     *request // the request being served; nil between two rounds
+	rounds int      // number of rounds answered with questions
 	open   map[string]*question
-	early  map[string]json.RawMessage // answers that came before their questions
+	early  map[string]json.RawMessage // answers that arrived before their questions
 	expiry *time.Timer
 }
 
-// question is one thing that the client is asked.
+// question is one question to the client.
 type question struct {
 	mcp.InputRequest
 	of   *questions
-	name string // in of
+	name string // key in of.answers
 }
 
-// questions are asked together.
+// questions are several questions that were sent together.
 type questions struct {
 	left    int
 	answers map[string]json.RawMessage
-	done    chan struct{} // closed when none is left
+	done    chan struct{} // closed when all questions are answered
 }
 
-// suspendedCalls are the calls that wait for their clients.
+// suspendedCalls holds the calls that wait for their clients.
 type suspendedCalls struct {
 	seals seals
 	mu    sync.Mutex
@@ -67,13 +66,12 @@ type suspendedCalls struct {
 	off   bool
 }
 
-// gather is how long questions that come after another are waited for, so that they
-// are asked together.
+// gather is how long to wait after a question for further questions, to send them together.
 const gather = 10 * time.Millisecond
 
 var errNoAnswer = errors.New("the client did not answer in time")
 
-// suspend carries out a request in rounds. p is its client, whose hooks it sets.
+// suspend carries out a request in rounds. p is its client, whose hooks suspend sets.
 func (s *Server) suspend(ctx context.Context, r *request, p *mcp.Peer, do handler) (answer, error) {
 	var input map[string]json.RawMessage
 	if err := r.read("inputResponses", &input); err != nil {
@@ -93,7 +91,7 @@ func (s *Server) suspend(ctx context.Context, r *request, p *mcp.Peer, do handle
 		if !h.answer(input) {
 			return s.handOut(h)
 		}
-		if h.asks() { // by someone who was not answered
+		if h.asks() { // other questions are still open
 			h.move()
 		}
 		return s.wait(ctx, h)
@@ -118,7 +116,7 @@ func (s *Server) suspend(ctx context.Context, r *request, p *mcp.Peer, do handle
 
 type suspendedKey struct{}
 
-// current returns the request by which a call reaches its client now; false when there is none.
+// current returns the request through which a call can reach its client now; false without such a request.
 func current(ctx context.Context, first *request) (*request, bool) {
 	h, _ := ctx.Value(suspendedKey{}).(*suspendedCall)
 	if h == nil {
@@ -129,7 +127,7 @@ func current(ctx context.Context, first *request) (*request, bool) {
 	return h.at, h.at != nil
 }
 
-// where is for the notifications of the call.
+// where returns the channel for notifications of the call.
 func (h *suspendedCall) where() (channel, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,14 +137,14 @@ func (h *suspendedCall) where() (channel, bool) {
 	return h.at.to, true
 }
 
-// ask is the hook of the call's server.
+// ask is the hook for questions of the call's server.
 func (h *suspendedCall) ask(ctx context.Context, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
 	of := &questions{left: len(all), answers: map[string]json.RawMessage{}, done: make(chan struct{})}
 	h.mu.Lock()
 	mine := map[string]*question{}
 	for name, q := range all {
 		if early, ok := h.early[name]; ok {
-			delete(h.early, name) // a question that comes again was not answered by it
+			delete(h.early, name) // an early answer counts only once
 			of.take(name, early)
 			continue
 		}
@@ -172,7 +170,7 @@ func (h *suspendedCall) ask(ctx context.Context, all map[string]mcp.InputRequest
 	return nil, context.Cause(ctx)
 }
 
-// move wakes who serves the round.
+// move wakes the request that serves the round.
 func (h *suspendedCall) move() {
 	select {
 	case h.moved <- struct{}{}:
@@ -180,7 +178,7 @@ func (h *suspendedCall) move() {
 	}
 }
 
-// take notes one answer. It is called under mu of the call.
+// take records one answer. It is called under mu of the call.
 func (q *questions) take(name string, answer json.RawMessage) {
 	q.answers[name] = answer
 	if q.left--; q.left == 0 {
@@ -188,8 +186,8 @@ func (q *questions) take(name string, answer json.RawMessage) {
 	}
 }
 
-// answer gives the answers of a round to those who asked. False says that the call has
-// nothing to go on with: every question it waits for is still open.
+// answer passes the answers of a round to the callers of ask. It returns false if the call cannot continue,
+// because all its questions are still open.
 func (h *suspendedCall) answer(input map[string]json.RawMessage) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -201,17 +199,17 @@ func (h *suspendedCall) answer(input map[string]json.RawMessage) bool {
 			goesOn = goesOn || q.of.left == 0
 		}
 	}
-	return goesOn || before == 0 // it ended, or its server took the questions back
+	return goesOn || before == 0 // the call has ended, or its server withdrew the questions
 }
 
-// wait returns the result of a call, or what its client is asked.
+// wait returns the result of a call, or the questions to its client.
 func (s *Server) wait(ctx context.Context, h *suspendedCall) (answer, error) {
 	for {
 		select {
 		case <-h.done:
 			s.drop(h)
 			return h.res, h.err
-		case <-ctx.Done(): // the client went away, and the call with it
+		case <-ctx.Done(): // the client has gone, so the call ends too
 			h.cancel(context.Cause(ctx))
 			<-h.done
 			s.drop(h)
@@ -244,7 +242,7 @@ type inputRequired struct {
 	State    string                      `json:"requestState"`
 }
 
-// handOut ends a round with the questions of the call.
+// handOut ends a round with the open questions of the call.
 func (s *Server) handOut(h *suspendedCall) (answer, error) {
 	s.suspended.mu.Lock()
 	off := s.suspended.off
@@ -283,7 +281,7 @@ func (s *Server) handOut(h *suspendedCall) (answer, error) {
 	return res, nil
 }
 
-// resume finds the call that the state of a request names, for its next round.
+// resume finds the call for the state of a request, and starts its next round.
 func (s *Server) resume(state string, bound []byte, at *request) (*suspendedCall, error) {
 	refuse := func(text string) error { return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text} }
 	what, err := s.suspended.seals.open(state, bound)
@@ -306,14 +304,14 @@ func (s *Server) resume(state string, bound []byte, at *request) (*suspendedCall
 	return h, nil
 }
 
-// drop forgets a call that has ended.
+// drop removes a call that has ended.
 func (s *Server) drop(h *suspendedCall) {
 	s.suspended.mu.Lock()
 	defer s.suspended.mu.Unlock()
 	delete(s.suspended.set, h.id)
 }
 
-// endSuspended ends the calls that wait for their clients: nobody will come back to them.
+// endSuspended ends the calls that wait for their clients, because no client can continue them.
 func (s *Server) endSuspended() {
 	s.suspended.mu.Lock()
 	s.suspended.off = true

@@ -15,16 +15,15 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// Tokens are the bearer tokens that a server takes, each with the name of its
-// principal. They are kept as hashes. All methods may be called by many goroutines at
-// once.
+// Tokens holds the bearer tokens that a server accepts, each with the name of its principal. It stores only
+// hashes of the tokens. All methods are safe for concurrent use.
 type Tokens struct {
 	mu       sync.Mutex
 	list     []token // never changed in place
 	watchers map[*watcher]struct{}
 }
 
-// watcher is told when the token with the hash is taken no longer.
+// watcher is notified when the token with the hash sum is no longer accepted.
 type watcher struct {
 	sum  [sha256.Size]byte
 	tell func()
@@ -38,12 +37,11 @@ type token struct {
 
 const maxTokens = 10_000
 
-// ReadTokens reads a file of tokens: a line NAME:HEX for each, where HEX is the
-// SHA-256 of the token, or NAME:HEX:GROUP,GROUP with the groups of its principal for the
-// approvers of policies. NAME is 1 to 64 letters, digits, ".", "_", "-" and "@", a GROUP may
-// have "/" too. A NAME may stand on several lines, so that a token can be replaced without a gap. Empty
-// lines and lines that start with "#" count for nothing. The error names every
-// faulty line and shows none.
+// ReadTokens reads a file of tokens with a line NAME:HEX for each token, where HEX is the SHA-256 of the
+// token, or NAME:HEX:GROUP,GROUP with the groups of the principal for the approvers of policies. NAME has 1
+// to 64 letters, digits, ".", "_", "-" and "@"; a GROUP may also contain "/". A NAME may appear on several
+// lines, so that a token can be replaced without interruption. Empty lines and lines that start with "#"
+// are ignored. The error names every invalid line without showing its content.
 func ReadTokens(r io.Reader) (*Tokens, error) {
 	t := &Tokens{}
 	var errs []error
@@ -87,7 +85,7 @@ func ReadTokens(r io.Reader) (*Tokens, error) {
 	return t, nil
 }
 
-// isName reports whether a name has letters, digits and some other characters, and not too many.
+// isName reports whether a name consists of 1 to 64 letters, digits and characters of more.
 func isName(name, more string) bool {
 	const most = 64
 	for _, c := range []byte(name) {
@@ -98,7 +96,7 @@ func isName(name, more string) bool {
 	return name != "" && len(name) <= most
 }
 
-// of returns what is known of a token. It takes as long for a wrong token as for a right one.
+// of returns the entry of a token. It takes the same time for valid and invalid tokens.
 func (t *Tokens) of(presented string) (token, bool) {
 	t.mu.Lock()
 	list := t.list
@@ -117,8 +115,8 @@ func find(list []token, sum [sha256.Size]byte) (token, bool) {
 	return list[at], true
 }
 
-// Set makes the tokens of next the ones that are taken. Streams that were opened with
-// a token that is none any more, is another's, or has other groups, end.
+// Set replaces the accepted tokens with those of next. It ends streams whose token is no longer accepted,
+// or now has another principal or other groups.
 func (t *Tokens) Set(next *Tokens) {
 	next.mu.Lock()
 	list := next.list
@@ -138,14 +136,14 @@ func (t *Tokens) Set(next *Tokens) {
 	}
 }
 
-// takes reports whether a token is taken, for the same principal with the same groups.
+// takes reports whether a token is accepted for the same principal with the same groups.
 func takes(list []token, known token) bool {
 	now, ok := find(list, known.sum)
 	return ok && now.name == known.name && slices.Equal(now.groups, known.groups)
 }
 
-// onDrop calls f when a token is taken no longer, until stop is called: at once, when that
-// was so before.
+// onDrop calls f when a token is no longer accepted, until stop is called. It calls f at once if the token
+// is already not accepted.
 func (t *Tokens) onDrop(known token, f func()) (stop func()) {
 	w := &watcher{known.sum, f}
 	t.mu.Lock()
@@ -166,7 +164,7 @@ func (t *Tokens) onDrop(known token, f func()) (stop func()) {
 	}
 }
 
-// Count returns how many tokens are taken.
+// Count returns the number of accepted tokens.
 func (t *Tokens) Count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

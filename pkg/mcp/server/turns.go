@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// maxTurns bounds the sessions whose turns are remembered. The calls of one more share a turn
-// that does not end, so that who opens many sessions gains nothing.
+// maxTurns limits the number of sessions whose turns are remembered. The calls of further sessions share a
+// turn that does not end, so that opening many sessions brings no advantage.
 const maxTurns = 16 << 10
 
-// turns names the turns of calls that name none, because MCP knows no turns: those of a
-// session that follow each other without a pause of idle are one turn. A session without
-// calls for so long is forgotten.
+// turns names the turns of calls without a turn name, which is needed because MCP has no turns. Calls of a
+// session belong to one turn while the pauses between them are shorter than idle. A session without calls
+// for that long is forgotten.
 type turns struct {
 	idle time.Duration
 	most int
@@ -23,19 +23,19 @@ type turns struct {
 	swept    time.Time
 }
 
-// currentTurn is the turn that a session is in.
+// currentTurn is the current turn of a session.
 type currentTurn struct {
 	name    string
-	running int       // calls under way
-	last    time.Time // when one began or ended
+	running int       // number of running calls
+	last    time.Time // when a call last began or ended
 }
 
 func newTurns(idle time.Duration) *turns {
 	return &turns{idle: idle, most: maxTurns, sessions: map[string]*currentTurn{}}
 }
 
-// begin returns the name of the turn that a call of a session belongs to. The call is under
-// way until end is called.
+// begin returns the name of the turn that a call of a session belongs to. The call counts as running until
+// end is called.
 func (t *turns) begin(session string) (name string, end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +50,7 @@ func (t *turns) begin(session string) (name string, end func()) {
 		t.sessions[session] = c
 		fallthrough
 	case t.over(c, now):
-		// A name that does not come again, in a store that outlives the process either.
+		// The name must be unique even in a store that outlives the process.
 		c.name = "idle-" + strings.ToLower(rand.Text()[:10])
 	}
 	c.running++
@@ -80,7 +80,7 @@ func (t *turns) sweep(now time.Time) {
 	}
 }
 
-// forget drops what is remembered of a session that has ended.
+// forget removes the turn of a session that has ended.
 func (t *turns) forget(session string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

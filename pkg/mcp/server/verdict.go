@@ -7,19 +7,19 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// Keys of _meta on results.
+// Keys in the _meta of results.
 const (
 	metaPending = "toolctl.dev/pending" // the call that waits for approval
-	metaPolicy  = "toolctl.dev/policy"  // what the policies decided, and what is left
+	metaPolicy  = "toolctl.dev/policy"  // the decision of the policies, and the remaining budgets
 )
 
-// verdict is what a client is told of the policies.
+// verdict is the decision of the policies in the form for clients.
 type verdict struct {
 	v1.PolicyDecision
 	Remaining []v1.Budget `json:"remaining,omitempty"`
 }
 
-// judged adds what the policies decided on the call to the _meta of its result.
+// judged adds the decision of the policies to the _meta of the call's result.
 func (r *result) judged(res v1.Result) {
 	if res.Policy == nil {
 		return
@@ -32,7 +32,7 @@ func (r *result) judged(res v1.Result) {
 	r.Meta = meta
 }
 
-// pending tells a model that nothing was done yet, and how to go on.
+// pending tells a model that nothing has been done yet, and how to continue.
 func (r *result) pending(p *v1.PendingToolInfo) {
 	r.IsError = true
 	if p == nil {
@@ -66,6 +66,6 @@ func (r *result) pending(p *v1.PendingToolInfo) {
 	}
 	r.Content = append(r.Content, wire.TextBlock(text))
 	public := *p
-	public.Args = nil // the client sent them
+	public.Args = nil // the client knows its own arguments
 	r.Meta = map[string]any{metaPending: public}
 }
