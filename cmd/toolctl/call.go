@@ -142,8 +142,8 @@ func (o *callOptions) printResult(format string, res v1.Result, complete bool) e
 	return o.printContent(res.Content)
 }
 
-// printText prints the text parts of a result. Without any, it prints the content: a string, or the text of an HTTP
-// response, without quotes, and anything else as JSON.
+// printText prints the text parts of a result. Without text parts, it prints the content: a string, or the text of an
+// HTTP response, without quotes, and any other content as JSON.
 func (o *callOptions) printText(res v1.Result) error {
 	printed := false
 	for _, p := range res.Parts {

@@ -27,8 +27,8 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// formats returns the annotation with the output formats of a command; the first is the default. A format that
-// ends in "=" takes a text after it.
+// formats returns the annotation with the output formats of a command; the first is the default. A format that ends in
+// "=" is followed by a text.
 func formats(known ...string) map[string]string {
 	return map[string]string{formatsKey: strings.Join(known, " ")}
 }

@@ -96,7 +96,7 @@ description.`,
 	}))
 }
 
-// override changes an override and prints what has changed.
+// override changes an override and prints the change.
 func (a *app) override(ctx context.Context, o action.Override, author string) error {
 	o.Config = a.stored(ctx)
 	o.By = cmp.Or(author, o.By)

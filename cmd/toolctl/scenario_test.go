@@ -85,7 +85,7 @@ spec:
 	}
 }
 
-// TestLive checks that --live calls the real tools, those of a turn in parallel, and no mocks.
+// TestLive checks that --live calls the real tools instead of mocks, and the tools of a turn in parallel.
 func TestLive(t *testing.T) {
 	both := make(chan struct{}, 2)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -30,7 +30,7 @@ func (r lateReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// Lines reads the lines that a person types. Many goroutines may call its methods at once.
+// Lines reads the lines that a person types. Its methods are safe for concurrent use.
 type Lines struct {
 	mu sync.Mutex // held during a question
 	in *bufio.Reader

@@ -46,7 +46,7 @@ type Applied struct {
 	// Left are the objects that stay in another set, by the name of that set, if the paths of that set contain all
 	// applied paths. Although the applied files look like a part of that set, the apply creates no revision of it.
 	Left map[string][]v1.Key
-	// Servers are the MCP servers in the set and those that were applied.
+	// Servers are the MCP servers in the set, and the applied ones.
 	Servers []v1.Key
 	// Warnings are the warnings about the manifests.
 	Warnings []v1.Violation

@@ -105,8 +105,8 @@ func (a *Arguments) merged(c *Config, files bool) (all json.RawMessage, pairs ma
 	return all, pairs, err
 }
 
-// vars returns the variables of a prompt; @FILE reads a JSON or YAML object for them. A prompt whose input is
-// not an object takes one value: JSON, @FILE, - for stdin, or plain text if the prompt accepts a string.
+// vars returns the variables of a prompt; @FILE reads a JSON or YAML object for them. A prompt whose input is not an
+// object has one value: JSON, @FILE, - for stdin, or plain text if the prompt accepts a string.
 func (a *Arguments) vars(c *Config, p *prompt.Prompt) (json.RawMessage, error) {
 	if p.TakesObject() {
 		all, _, err := a.merged(c, true)
@@ -140,7 +140,7 @@ func (a *Arguments) vars(c *Config, p *prompt.Prompt) (json.RawMessage, error) {
 	return oneValue(p, text, name, isFile)
 }
 
-// oneValue reads the input of a prompt that takes one value.
+// oneValue reads the input of a prompt that is a single value.
 func oneValue(p *prompt.Prompt, text []byte, name string, isFile bool) (json.RawMessage, error) {
 	if isYAML(name) && isFile {
 		return yamlValue(name, text)

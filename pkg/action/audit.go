@@ -30,7 +30,7 @@ type Audit struct {
 	Selector string
 }
 
-// Run opens the store for do, which sees the chosen records alone when it uses the filter.
+// Run opens the store for do, which sees only the chosen records if it uses the filter.
 func (a *Audit) Run(ctx context.Context, do func(store.Store, store.AuditFilter) error) error {
 	return a.withKept(ctx, "the audit is in the store, not in files", func(s store.Store) error {
 		f := a.Filter

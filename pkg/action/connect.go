@@ -64,7 +64,7 @@ func (s *ServerWords) manifest() (*v1.MCPServer, error) {
 	return server, nil
 }
 
-// asked returns the server with the original words of the person: the manifest may have variables in their
+// asked returns the server with the original values that the person gave. The manifest may have variables in their
 // place.
 func (s *ServerWords) asked(server *v1.MCPServer) *v1.MCPServer {
 	asked := *server

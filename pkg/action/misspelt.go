@@ -41,7 +41,7 @@ func misspelt(tool *v1.Tool, args json.RawMessage) []string {
 			continue
 		}
 		near := v1.Nearest(name, free)
-		if near == "" || !strings.EqualFold(near[:1], name[:1]) { // a and b are similar by length only
+		if near == "" || !strings.EqualFold(near[:1], name[:1]) { // names such as a and b are similar only because they are short
 			continue
 		}
 		out = append(out, fmt.Sprintf("tool %q has no argument %q; did you mean %q?", tool.Metadata.Name, clip.Runes(name, 60), clip.Runes(near, 60)))

@@ -18,8 +18,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// besideSet returns [Placeholders] for the objects of other sets, to which the manifests of a set may refer.
-// Objects of the set itself have to be among its manifests.
+// besideSet returns [Placeholders] for the objects of other sets, to which the manifests of a set may refer. Objects
+// of the set itself must be among its manifests.
 func besideSet(ctx context.Context, st store.Store, set string) ([]v1.Object, error) {
 	list, err := st.List(ctx, store.ListOptions{})
 	if err != nil {

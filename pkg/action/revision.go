@@ -43,9 +43,9 @@ func RevisionReport(ctx context.Context, st store.Store, set string, number int6
 	return all[at], report, err
 }
 
-// PlanUndo returns the changes of going back to an earlier revision of a set without making them. Without a
-// number, it takes the newest revision with other manifests. The error for a set that could not be served
-// together with the other objects is a [v1.ValidationError].
+// PlanUndo returns the changes that an undo to an earlier revision of a set would make. Without a number, it selects
+// the newest revision with other manifests. The error for a set that could not be served together with the other
+// objects is a [v1.ValidationError].
 func PlanUndo(ctx context.Context, st store.Store, set string, number int64, by string, o gateway.Options) (*rollout.Undo, *diff.Report, error) {
 	u, err := rollout.NewUndo(ctx, st, set, number, rollout.Options{By: by})
 	if err != nil {

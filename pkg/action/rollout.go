@@ -189,8 +189,7 @@ type RolloutUndo struct {
 	Set string
 	// Number is the revision. Default: the newest with other manifests.
 	Number int64
-	// TakeOver takes back objects that now belong to other sets; Force also undoes changes made outside the
-	// set.
+	// TakeOver moves back objects that now belong to other sets; Force also undoes changes made outside the set.
 	TakeOver, Force bool
 	// History is the number of earlier revisions of the set to keep, from 0.
 	History int

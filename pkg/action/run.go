@@ -135,7 +135,7 @@ func (nobody) Generate(context.Context, agent.Request, func(agent.Delta)) (agent
 	return agent.Reply{}, errors.New("a dry run asks no model")
 }
 
-// compilePrompt compiles a prompt of a registry. The error lists why the prompt cannot be used.
+// compilePrompt compiles a prompt of a registry. The error lists the reasons why the prompt cannot be used.
 func compilePrompt(it registry.Item) (*prompt.Prompt, error) {
 	m := it.Object.(*v1.Prompt)
 	if len(it.Reasons) > 0 {

@@ -131,7 +131,7 @@ func (r *Runs) hold(ctx context.Context, id string) (bool, error) {
 	return slices.ContainsFunc(all, func(l store.Lease) bool { return l.Name == name && l.Holder == r.holder }), err
 }
 
-// still refuses a run whose lease has passed to another process since this one took it.
+// still refuses a run if another process has taken over its lease.
 func (r *Runs) still(ctx context.Context, id string) error {
 	r.mu.Lock()
 	_, taken := r.taken[id]

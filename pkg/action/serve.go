@@ -56,7 +56,7 @@ type Serve struct {
 	Pull Pull
 	// HookSecret is the file with the secret of the webhook. Default: [HookSecretVariable].
 	HookSecret string
-	// Listening is called with the address, the URL without a path, and whether clients have to authenticate.
+	// Listening is called with the address, the URL without a path, and whether clients must authenticate.
 	Listening func(at net.Addr, url string, authenticates bool)
 	// Opened is called with the gateway before it serves. The function that it returns is called at the end.
 	Opened func(*gateway.Gateway) (end func())

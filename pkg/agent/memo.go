@@ -123,7 +123,7 @@ func (l *loop) memorable(c *Call) bool {
 	return ok && !l.opts.NoCache
 }
 
-// memoKey keeps the results of principals apart, and of runs if the results have no lifetime.
+// memoKey returns a key that separates the results of principals and, if the results have no lifetime, those of runs.
 func (l *loop) memoKey(c *Call, ttl time.Duration) string {
 	key := l.opts.Principal + "\x00" + c.key
 	if ttl == 0 {

@@ -7,8 +7,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Model is a large language model behind an API. Its methods may be called by many
-// goroutines at once.
+// Model is a large language model behind an API. Its methods must be safe for concurrent use.
 type Model interface {
 	// Generate requests the next message of a conversation. If on is not nil, Generate calls it with each piece of the
 	// reply, one at a time and never after it has returned. The returned reply is complete in any case. Generate returns

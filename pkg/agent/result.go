@@ -23,7 +23,7 @@ const (
 // Result is the outcome of a run, and what `-o json` prints. Arguments that a tool redacts
 // are masked.
 type Result struct {
-	// ID names the run; [Resume] takes it.
+	// ID is the ID of the run, for [Resume].
 	ID        string `json:"id"`
 	Prompt    string `json:"prompt"`
 	Namespace string `json:"namespace"`

@@ -11,8 +11,8 @@ import (
 	"toolctl.dev/toolctl/pkg/prompt"
 )
 
-// States stores runs that wait for approval. Many goroutines may call its methods at once.
-// A state holds the transcript of its run, so it needs the same protection.
+// States stores runs that wait for approval. Its methods are safe for concurrent use. A state holds the transcript of
+// its run, so it needs the same protection.
 type States interface {
 	// Save stores a state under the run's id and replaces an earlier one.
 	Save(ctx context.Context, id string, state []byte) error

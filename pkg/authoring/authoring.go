@@ -42,7 +42,7 @@ const (
 	maxFiles    = 5000
 	maxExamples = 3 // for one topic
 	perScenario = 10 * time.Second
-	// maxRunning is the number of calls that run at once: each may hold all that a call may read.
+	// maxRunning limits the number of concurrent calls, because each may hold the maximum input of a call in memory.
 	maxRunning = 8
 )
 
@@ -77,7 +77,8 @@ func Tools(o Options) []v1.Object {
 	}
 }
 
-// tool makes a tool of do. Its calls wait for room in running, because an agent may send many at once.
+// tool returns a tool that calls do. Its calls wait for a slot in running, because an agent may send many calls at
+// once.
 func tool[In, Out any](running chan struct{}, name, title, description string, do func(context.Context, In) (Out, error)) v1.Object {
 	t := registry.Func(name, description, func(ctx context.Context, in In) (out Out, err error) {
 		select {

@@ -243,7 +243,7 @@ func (c *Console) events(r *request) error {
 		_, err = fmt.Fprintf(r.out, "event: %s\ndata: %s\n\n", name, data)
 		return err == nil && (name == "call" || out.Flush() == nil)
 	}
-	// The rate of events is limited, however many calls there are.
+	// The rate of events is limited, regardless of the number of calls.
 	const (
 		pause    = 100 * time.Millisecond
 		mostRows = 30

@@ -68,8 +68,8 @@ func (f *feed) called(e registry.CallEvent) {
 	}
 }
 
-// run stores calls until ctx ends. It takes calls that end together at once, so that many calls wake it, and
-// the pages, less often.
+// run stores calls until ctx ends. It handles calls that end at the same time together, so that it and the pages wake
+// up less often.
 func (f *feed) run(ctx context.Context) {
 	const pause = 20 * time.Millisecond
 	rest := time.NewTimer(0)

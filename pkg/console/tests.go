@@ -10,7 +10,7 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
-// testView is the report of the last 'toolctl test', as far as a person may see it.
+// testView is the report of the last 'toolctl test', restricted to the parts that a person may see.
 type testView struct {
 	Time      time.Time          `json:"time,omitzero"`
 	Paths     []string           `json:"paths,omitempty"`

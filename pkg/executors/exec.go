@@ -313,7 +313,7 @@ func (c *command) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage)
 	return res, err
 }
 
-// start starts the command, in a sandbox if the tool wants one and the system has one.
+// start starts the command, in a sandbox if the tool requests one and the system has one.
 func (c *command) start(r *run) (*proc.Child, error) {
 	if r.spec.Sandbox != v1.SandboxOff {
 		err := c.probe()

@@ -88,8 +88,8 @@ func TestHTTPPlan(t *testing.T) {
 	}
 }
 
-// TestHTTPCurlSendsTheSame runs the curl command of a plan and compares what the
-// server gets with what it gets from Execute.
+// TestHTTPCurlSendsTheSame runs the curl command of a plan and compares the request at the server with that of
+// Execute.
 func TestHTTPCurlSendsTheSame(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed")
@@ -123,7 +123,7 @@ func TestHTTPCurlSendsTheSame(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("curl: %v\n%s", err, out)
 	}
-	want.Header.Del("Accept-Encoding") // curl unpacks nothing unless asked
+	want.Header.Del("Accept-Encoding") // curl decompresses only with an option
 	if d := cmp.Diff(want, <-requests); d != "" {
 		t.Errorf("(-execute +curl):\n%s", d)
 	}

@@ -32,7 +32,7 @@
 // and day are calendar spans in UTC and count the calls of all sessions. spec.limits[].by changes what is counted
 // together: by principal, all sessions of a principal count as one.
 //
-// A limit is identified by its name, or else by the tools that it counts, and by its span and by; its position and
+// A limit is identified by its name, or else by the tools that it counts, and by its span and "by"; its position and
 // max_calls do not matter. Two limits of a policy that count the same calls share a count. [Abandoned] returns the
 // counts that an edit discards.
 //
@@ -55,8 +55,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Set is a compiled set of policies. It never changes and may be used by many
-// goroutines at once.
+// Set is a compiled set of policies. It never changes and is safe for concurrent use.
 type Set struct {
 	policies []*policy // sorted by namespace and name
 	// manifests are the sources of policies, in the same order.

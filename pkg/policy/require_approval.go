@@ -32,7 +32,7 @@ func requireApproval(s *v1.ToolPolicySpec) []*rule {
 type Approval struct {
 	// Policy and Rule are the policy and the rule that require the approval.
 	Policy, Rule string
-	// Timeout is how long the call can wait.
+	// Timeout is the maximum time for which the call can wait.
 	Timeout time.Duration
 	// Approvers has an element for each policy that requires approval. The decision must satisfy all elements.
 	Approvers []v1.Approvers

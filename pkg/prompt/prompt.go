@@ -18,7 +18,7 @@ const (
 	SyntaxMustache = "mustache"
 )
 
-// Prompt is a compiled manifest. Many goroutines may use it at once.
+// Prompt is a compiled manifest. It is safe for concurrent use.
 type Prompt struct {
 	object        *v1.Prompt
 	user, system  *template.Text // nil if the manifest has no such template

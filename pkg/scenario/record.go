@@ -24,7 +24,7 @@ func SecretKeys() []string {
 	return []string{"access_token", "api_key", "apiKey", "apikey", "authorization", "Authorization", "client_secret", "cookie", "password", "private_key", "refresh_token", "secret", "token"}
 }
 
-// Recorder records the calls of executors and their results. Many goroutines may use it at once.
+// Recorder records the calls of executors and their results. It is safe for concurrent use.
 type Recorder struct {
 	redact []string
 

@@ -51,7 +51,7 @@ type Options struct {
 	Done func(Result)
 }
 
-// Runner plays scenarios over one set of manifests. Many goroutines may call its methods at once.
+// Runner plays scenarios over one set of manifests. Its methods are safe for concurrent use.
 type Runner struct {
 	opts    Options
 	objects []v1.Object

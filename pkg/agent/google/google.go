@@ -30,7 +30,7 @@ const (
 // the environment.
 type Options = provider.Options
 
-// Model is an [agent.StructuredModel]. Many goroutines may use it at once.
+// Model is an [agent.StructuredModel]. It is safe for concurrent use.
 type Model = provider.Model
 
 // New creates a model. It sends no request yet; a missing key is an error.

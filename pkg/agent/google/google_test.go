@@ -145,7 +145,7 @@ func TestNew(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		env  map[string]string
-		want string // the error, or the model
+		want string // the error, or the text of the model
 	}{
 		{"nothing", nil, "google: GEMINI_API_KEY is not set: set it to a key of https://aistudio.google.com/apikey"},
 		{"no key", map[string]string{urlVar: "http://localhost:1"}, "google: GEMINI_API_KEY is not set: set it to a key of https://aistudio.google.com/apikey"},

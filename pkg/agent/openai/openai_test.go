@@ -168,7 +168,7 @@ func TestNew(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		env  map[string]string
-		want string // the error, or the model
+		want string // the error, or the text of the model
 	}{
 		{"nothing", nil, "openai: OPENAI_API_KEY is not set: set it, or set OPENAI_BASE_URL to a server that needs no key, for example http://localhost:11434/v1"},
 		{"empty", map[string]string{keyVar: " ", urlVar: ""}, "openai: OPENAI_API_KEY is not set: set it, or set OPENAI_BASE_URL to a server that needs no key, for example http://localhost:11434/v1"},

@@ -114,8 +114,7 @@ func assistant(msg agent.Message) object {
 		calls = append(calls, call)
 	}
 	a["tool_calls"] = calls
-	// Only reasoning that led to calls goes back: some servers demand it with calls, and some
-	// refuse it elsewhere.
+	// Only reasoning that led to calls is sent back: some servers require it with calls, and some refuse it elsewhere.
 	for name, value := range kept.Message {
 		a[name] = value
 	}

@@ -35,7 +35,7 @@ import (
 type Options struct {
 	// Ends makes the model reply with empty texts after the end of the script. Default: it fails.
 	Ends bool
-	// Skip is the number of replies to skip, because a run got them before it was suspended.
+	// Skip is the number of replies to skip, because a run used them before it was suspended.
 	Skip int
 	// Structured accepts output schemas in requests, as some providers do.
 	Structured bool

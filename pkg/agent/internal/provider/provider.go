@@ -1,6 +1,6 @@
-// Package provider is the skeleton of all model providers. A provider defines an [API]: how to
-// write a conversation, and how to read its responses. This package does the rest once: addresses
-// and keys, requests and retries, streams, bounds, errors without secrets, tools and parameters.
+// Package provider is the skeleton of all model providers. A provider defines an [API]: how to write a conversation,
+// and how to read its responses. This package implements everything else: addresses and keys, requests and retries,
+// streams, bounds, errors without secrets, tools and parameters.
 package provider
 
 import (
@@ -87,7 +87,7 @@ type API struct {
 // Key is a way to authenticate: the header that carries the value of a variable, after a prefix.
 type Key struct{ Var, Header, Prefix string }
 
-// Model is an [agent.StructuredModel]. Many goroutines may use it at once.
+// Model is an [agent.StructuredModel]. It is safe for concurrent use.
 type Model struct {
 	api     API
 	keyVar  string // variable whose key is sent

@@ -58,7 +58,7 @@ type Builder struct {
 	on  func(agent.Delta)
 }
 
-// Call is a call that the model asks for. A call without an ID gets one at the end.
+// Call is a call that the model asks for. A call without an ID receives a generated ID at the end.
 type Call struct {
 	ID, Name string
 	Args     strings.Builder

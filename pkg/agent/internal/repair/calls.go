@@ -41,9 +41,9 @@ var tags = []family{
 // fences are code blocks of Markdown.
 var fences = []family{{"```", "```", fenced}}
 
-// Calls finds the calls in a text: between the tags of a model family, in fenced JSON, as the
-// only JSON in the text, or as {"tool_calls": …} after some words. It takes the calls for which
-// wanted returns true. rest is the text without them.
+// Calls finds the calls in a text: between the tags of a model family, in fenced JSON, as the only JSON in the text,
+// or as {"tool_calls": …} after some words. It returns the calls for which wanted returns true. rest is the text
+// without them.
 func Calls(text string, wanted func(Call) bool) (calls []Call, rest string) {
 	if len(text) > maxBytes || !strings.ContainsAny(text, "{<") {
 		return nil, text

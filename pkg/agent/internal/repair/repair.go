@@ -90,7 +90,7 @@ func Object(text string, cut bool) (doc map[string]any, raw json.RawMessage, how
 	return doc, json.RawMessage(fixed), how, nil
 }
 
-// goesOn matches the rest of an object that was closed too early: another value or member.
+// goesOn matches the continuation of an object that was closed too early: another value or member.
 var goesOn = regexp.MustCompile("^\\s*(?:,\\s*(?:[\"'`“]|[\\w$-]+\\s*:)|:)")
 
 // within reads the only object in a text, and returns its part of the text. Two objects are
