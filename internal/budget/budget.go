@@ -1,8 +1,8 @@
-// Package budget bounds the memory of what is decoded at once.
+// Package budget limits the memory for decoding.
 //
-// A JSON text of a few megabytes may become a hundred times as much in memory, so what
-// counts is not its length but what [Weigh] says that its values cost. Whoever is about
-// to decode a text takes that much of a [Budget] first, and gives it back afterwards.
+// A JSON text of a few megabytes may need a hundred times as much memory, so the limit applies to the cost of its
+// values by [Weigh] instead of its length. Before decoding a text, a caller takes that amount from a [Budget], and
+// releases it afterwards.
 package budget
 
 import (
@@ -17,29 +17,29 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// Budget is a number of bytes that many share. All methods may be called by many
-// goroutines at once; a nil Budget has no bound.
+// Budget is a number of bytes that many callers share. All methods are safe for concurrent use; a nil Budget has no
+// limit.
 type Budget struct {
 	total  int64
-	atOnce int // large ones of one principal
+	atOnce int // maximum concurrent large shares of one principal
 
 	mu    sync.Mutex
 	used  int64
 	kept  int64          // see Keep
-	large map[string]int // shares of what is large that are being decoded, by principal
-	freed chan struct{}  // closed when some is given back
+	large map[string]int // number of large shares by principal
+	freed chan struct{}  // closed when bytes are released
 }
 
-// small is what a request costs that is never held up by large ones: these may use but
-// seven eighths of the budget, and a principal has but a few at once.
+// small is the maximum cost of a request that large requests never delay: large requests may use only seven eighths of
+// the budget, and a principal may have only a few at once.
 const small = 1 << 20
 
-// New returns a budget of so many bytes.
+// New returns a budget of total bytes.
 func New(total int64) *Budget {
 	return &Budget{total: total, atOnce: max(1, runtime.GOMAXPROCS(0)/2), large: map[string]int{}, freed: make(chan struct{})}
 }
 
-// Total returns the whole budget; 0 when there is no bound.
+// Total returns the size of the budget, or 0 without a limit.
 func (b *Budget) Total() int64 {
 	if b == nil {
 		return 0
@@ -47,7 +47,7 @@ func (b *Budget) Total() int64 {
 	return b.total
 }
 
-// Used returns how many bytes are taken.
+// Used returns the number of bytes in use.
 func (b *Budget) Used() int64 {
 	if b == nil {
 		return 0
@@ -57,13 +57,12 @@ func (b *Budget) Used() int64 {
 	return b.used
 }
 
-// ErrTooLarge says that a text would never fit.
+// ErrTooLarge says that a text exceeds the whole budget.
 var ErrTooLarge = errors.New("decoding it needs more memory than the budget allows")
 
-// Take takes n bytes for a principal, "" for a caller without a name. When there are not so
-// many now it waits until there are or ctx ends, whose error it then returns. Of what is
-// large a principal decodes no more at once than half of the processors can. What is taken
-// must be given back by Release.
+// Take takes n bytes for a principal, "" for an anonymous caller. It waits until enough bytes are free or ctx ends,
+// whose error it then returns. The number of concurrent large shares of a principal is limited to half of the
+// processors. The caller must return the bytes with Release.
 func (b *Budget) Take(ctx context.Context, principal string, n int64) (*Share, error) {
 	if b == nil {
 		return nil, nil //nolint:nilnil // no budget, no share; its methods take nil
@@ -75,7 +74,7 @@ func (b *Budget) Take(ctx context.Context, principal string, n int64) (*Share, e
 	return s, nil
 }
 
-// TakeSoon is Take that waits for [Patience] at most. It starts no timer when there is enough.
+// TakeSoon is Take with a maximum wait of [Patience]. It starts no timer if enough bytes are free.
 func (b *Budget) TakeSoon(ctx context.Context, principal string, n int64) (*Share, error) {
 	if b == nil {
 		return nil, nil //nolint:nilnil // as in Take
@@ -93,7 +92,7 @@ func (b *Budget) TakeSoon(ctx context.Context, principal string, n int64) (*Shar
 	return b.Take(ctx, principal, n)
 }
 
-// hold has the share be n bytes at least, as soon as there are so many.
+// hold increases the share to at least n bytes, and waits until so many are free.
 func (s *Share) hold(ctx context.Context, n int64) error {
 	for {
 		freed, err := s.try(n)
@@ -108,8 +107,8 @@ func (s *Share) hold(ctx context.Context, n int64) error {
 	}
 }
 
-// try is hold that does not wait. What it returns is closed when it may be tried again; nil
-// when the share has so many bytes.
+// try is hold without waiting. It returns a channel that is closed when the caller may try again, or nil if the share
+// has so many bytes.
 func (s *Share) try(n int64) (freed <-chan struct{}, err error) {
 	b, large := s.budget, n > small
 	most := b.total
@@ -134,22 +133,22 @@ func (s *Share) try(n int64) (freed <-chan struct{}, err error) {
 	return nil, nil
 }
 
-// Patience is how long a request waits for others to give back.
+// Patience is how long a request waits for other requests to release bytes.
 const Patience = 2 * time.Second
 
-// ErrFull says that there was not enough in time.
+// ErrFull says that not enough bytes became free in time.
 var ErrFull = errors.New("too much is being decoded at once: try again later")
 
-// Share is a part of a budget that was taken. A nil Share is none.
+// Share is a part of a budget that is in use. A nil Share is empty.
 type Share struct {
 	budget    *Budget
 	principal string
 	n         int64
 	kept      int64
-	large     bool // it is one of those that its principal has at once
+	large     bool // it counts as a large share of its principal
 }
 
-// Shrink gives back all but n bytes, and the turn of what is large; it never takes more.
+// Shrink reduces the share to n bytes, which then no longer counts as large; it never increases the share.
 func (s *Share) Shrink(n int64) {
 	if s == nil {
 		return
@@ -174,7 +173,7 @@ func (s *Share) Shrink(n int64) {
 	b.freed = make(chan struct{})
 }
 
-// Release gives back all. It may be called more than once.
+// Release returns the whole share. It may be called more than once.
 func (s *Share) Release() {
 	if s == nil {
 		return
@@ -186,19 +185,19 @@ func (s *Share) Release() {
 	s.kept = 0
 }
 
-// What the parts of a text cost once it is decoded into map[string]any and []any, with
-// what comes of it until the arguments are checked. A map of up to eight members takes
-// 336 bytes, each member its name and value; a value that breaks its schema has a violation.
+// Estimated costs of the parts of a text when decoded into map[string]any and []any, including later values up to the
+// check of the arguments. A map of up to eight members takes 336 bytes, each member its name and value; a value that
+// violates its schema also costs a violation.
 const (
-	perByte   = 4 // the text, the message, the arguments, and what is encoded again
+	perByte   = 4 // the text, the message, the arguments, and the text encoded again
 	perObject = 336
 	perValue  = 160
-	// unscanned is the length up to which a text is not looked at: it counts as the worst.
+	// unscanned is the length up to which a text is not scanned but has the worst cost.
 	unscanned = 2 << 10
 	worst     = 80 // bytes for each byte
 )
 
-// Weigh returns about how many bytes it takes to decode a JSON text. It need not be valid.
+// Weigh returns the approximate memory for decoding a JSON text. The text may be invalid.
 func Weigh(text []byte) int64 {
 	if len(text) <= unscanned {
 		return int64(len(text)) * worst
@@ -217,8 +216,7 @@ func Weigh(text []byte) int64 {
 	return n
 }
 
-// WeighForm returns about how many bytes it takes to decode a form that was sent URL-encoded, and to draw
-// the form again.
+// WeighForm returns the approximate memory for decoding a URL-encoded form and rendering it again.
 func WeighForm(text []byte) int64 {
 	const perPair = 1 << 10
 	return int64(len(text))*4*perByte + int64(1+bytes.Count(text, []byte("&")))*perPair
@@ -226,7 +224,7 @@ func WeighForm(text []byte) int64 {
 
 type shareKey struct{}
 
-// With returns a context whose work was taken out of a budget before.
+// With returns a context whose work has a share of a budget.
 func With(ctx context.Context, s *Share) context.Context {
 	return context.WithValue(ctx, shareKey{}, s)
 }
@@ -237,12 +235,12 @@ func Bounds(ctx context.Context) bool {
 	return s != nil
 }
 
-// OfText is what n bytes of text cost that are not decoded.
+// OfText returns the cost of n bytes of text that are not decoded.
 func OfText(n int) int64 { return int64(n) * perByte }
 
-// Hold takes what the share of ctx lacks of n bytes, as soon as there are so many; it
-// is given back with the share, or by [Decoded]. Without a share there is no bound. The error
-// is [ErrFull] when the time of ctx runs out before, [ErrTooLarge], or that of ctx.
+// Hold increases the share of ctx to at least n bytes, and waits until so many are free. The share or [Decoded]
+// releases them. Without a share there is no limit. The error is [ErrFull] if ctx reaches its deadline first,
+// [ErrTooLarge], or the error of ctx.
 func Hold(ctx context.Context, n int64) error {
 	s, _ := ctx.Value(shareKey{}).(*Share)
 	if s == nil {
@@ -255,12 +253,12 @@ func Hold(ctx context.Context, n int64) error {
 	return err
 }
 
-// ErrKept says that too much text came at once for what [Keep] allows.
+// ErrKept says that too much text arrived at once for the limit of [Keep].
 var ErrKept = errors.New("too much data is being received at once: try again later")
 
-// Keep counts n bytes of text that came for the work of ctx, until its share is released.
-// All that is kept may be as much as the whole budget, beside what is decoded; the error is
-// [ErrKept], at once. Without a share there is no bound.
+// Keep counts n bytes of received text for the work of ctx, until its share is released. The sum of kept texts may be
+// as large as the whole budget, in addition to decoded values; beyond that Keep returns [ErrKept] at once. Without a
+// share there is no limit.
 func Keep(ctx context.Context, n int) error {
 	s, _ := ctx.Value(shareKey{}).(*Share)
 	if s == nil {
@@ -277,8 +275,7 @@ func Keep(ctx context.Context, n int) error {
 	return nil
 }
 
-// Decoded says that what was decoded for the work of ctx is decoded no longer: but its
-// text remains, of n bytes.
+// Decoded releases the decoded values of the work of ctx, but keeps the cost of its text of n bytes.
 func Decoded(ctx context.Context, n int) {
 	s, _ := ctx.Value(shareKey{}).(*Share)
 	s.Shrink(int64(n) * perByte)

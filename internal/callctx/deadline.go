@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// Deadline is a context that ends after a time, like that of context.WithTimeout, but
-// the time can be stopped while a person is asked; see [PauseDeadlines]. It starts its timer
-// when someone waits for it: a mock answers before that, and a timer would cost more than the call.
+// Deadline is a context that ends after a time, like that of context.WithTimeout, but the time can be paused while a
+// person is asked; see [PauseDeadlines]. It starts its timer when something waits for it: a mock answers earlier, and a
+// timer would cost more than the call.
 type Deadline struct {
-	context.Context // the caller's
+	context.Context // the parent
 
 	mu      sync.Mutex
 	at      time.Time
-	paused  int           // by so many
-	left    time.Duration // while it is paused
+	paused  int           // number of pauses
+	left    time.Duration // remaining time while paused
 	expired bool
 	inner   context.Context // set by the first Done
 	cancel  context.CancelFunc
 	timer   *time.Timer // ends inner
 }
 
-// WithDeadline makes a context that ends after a time, or earlier with ctx. Stop frees what it holds.
+// WithDeadline returns a context that ends after a time, or earlier with ctx. Stop frees its resources.
 func WithDeadline(ctx context.Context, d time.Duration) *Deadline {
 	now := time.Now()
 	at := now.Add(d)
-	if d > 0 && at.Before(now) { // beyond what a time can hold
+	if d > 0 && at.Before(now) { // the time overflowed
 		at = now.AddDate(100, 0, 0)
 	}
 	if caller, ok := ctx.Deadline(); ok && caller.Before(at) {
@@ -35,7 +35,7 @@ func WithDeadline(ctx context.Context, d time.Duration) *Deadline {
 	return &Deadline{Context: ctx, at: at}
 }
 
-// Deadline is not known while the time is stopped.
+// Deadline returns false while the time is paused.
 func (d *Deadline) Deadline() (time.Time, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -47,7 +47,7 @@ func (d *Deadline) Deadline() (time.Time, bool) {
 
 type deadlineKey struct{}
 
-// Value makes the deadline the one that [PauseDeadlines] finds in contexts made from it.
+// Value returns the deadline to [PauseDeadlines], for contexts derived from it.
 func (d *Deadline) Value(key any) any {
 	if key == (deadlineKey{}) {
 		return d
@@ -68,7 +68,7 @@ func (d *Deadline) start() context.Context {
 	return d.inner
 }
 
-// expire ends the context, unless the time was stopped meanwhile.
+// expire ends the context, unless the time was paused in the meantime.
 func (d *Deadline) expire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,12 +96,12 @@ func (d *Deadline) Err() error {
 	return d.Context.Err()
 }
 
-// AfterFunc lets contexts made from this one hear of its end without a goroutine
-// each: package context asks for this method of contexts that are not its own.
+// AfterFunc lets derived contexts end without a goroutine each: package context calls this method on parents of other
+// types.
 func (d *Deadline) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(d.start(), f) }
 
-// Pause stops the time, and that of the caller's deadline where it can be stopped, until resume is called.
-// Several may stop it at once; it goes on when all have resumed, with the time that was left.
+// Pause pauses the time, and that of the parent's deadline if possible, until resume is called. After several
+// concurrent pauses, the time continues when all have resumed, with the remaining time.
 func (d *Deadline) Pause() (resume func()) {
 	outer := PauseDeadlines(d.Context)
 	d.mu.Lock()

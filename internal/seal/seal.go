@@ -1,5 +1,5 @@
-// Package seal makes texts that only who has a key can read or make: for what processes that share
-// a key give to clients and to each other.
+// Package seal seals texts that only holders of a key can read or create. Processes that share a key give these texts
+// to clients and to each other.
 package seal
 
 import (
@@ -24,24 +24,23 @@ import (
 
 const (
 	keySize = 32
-	// A text begins with the salt of its own key, so that no number of texts makes two of one
-	// key and nonce likely, and the nonce.
+	// A text begins with the salt of its own key and the nonce. The salt makes a repeated pair of key and nonce
+	// unlikely for any number of texts.
 	saltSize  = 16
 	nonceSize = 12
 	overhead  = saltSize + nonceSize + 16
-	// maxText is the longest text that is looked at.
+	// maxText is the maximum length of a text.
 	maxText = 16 << 10
-	// maxFile bounds a file of keys.
+	// maxFile is the maximum size of a file of keys.
 	maxFile = 4096
 )
 
-// Keys seal with the first of one or two keys and open with each. The methods may be called by
-// many goroutines at once.
+// Keys seal with the first of one or two keys and open with each. The methods are safe for concurrent use.
 type Keys struct {
 	set atomic.Pointer[[][keySize]byte] // one or two, never changed in place
 }
 
-// Random returns a key that nobody else has.
+// Random returns a new random key.
 func Random() *Keys {
 	var key [keySize]byte
 	_, _ = rand.Read(key[:]) // never fails
@@ -54,7 +53,7 @@ func of(set [][keySize]byte) *Keys {
 	return k
 }
 
-// ReadFile reads a file of keys, which others than its owner and its group may not read.
+// ReadFile reads a file of keys. It refuses a file that others than its owner and its group may read.
 func ReadFile(path string) (*Keys, error) {
 	if err := perm.Secret(path); err != nil {
 		return nil, err
@@ -73,7 +72,7 @@ func ReadFile(path string) (*Keys, error) {
 
 var errKeys = errors.New("expected one line of 64 hexadecimal digits, or two while the keys change: make one with: openssl rand -hex 32")
 
-// Read reads a line of 64 hexadecimal digits, and perhaps a second. No error shows what was read.
+// Read reads one or two lines of 64 hexadecimal digits. Its errors do not show the input.
 func Read(r io.Reader) (*Keys, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	switch {
@@ -108,7 +107,7 @@ func Read(r io.Reader) (*Keys, error) {
 	return of(set), nil
 }
 
-// Set makes the keys those of other.
+// Set replaces the keys by those of other.
 func (k *Keys) Set(other *Keys) { k.set.Store(other.set.Load()) }
 
 // Equal reports whether two have the same keys in the same order.
@@ -125,8 +124,7 @@ func (k *Keys) Equal(other *Keys) bool {
 	return true
 }
 
-// Seal seals plain for a purpose, so that what is sealed for one is not taken for another. The
-// text is in the alphabet of URLs.
+// Seal seals plain for a purpose, so that the text is not valid for another purpose. The text is URL-safe.
 func (k *Keys) Seal(purpose string, plain []byte) string {
 	out := make([]byte, saltSize+nonceSize, overhead+len(plain))
 	_, _ = rand.Read(out) // never fails
@@ -134,8 +132,8 @@ func (k *Keys) Seal(purpose string, plain []byte) string {
 	return base64.RawURLEncoding.EncodeToString(aead.Seal(out, out[saltSize:], plain, nil))
 }
 
-// Open returns what was sealed for a purpose; false when it was not, was altered, or is of other
-// keys.
+// Open returns the content of a text that was sealed for a purpose. It returns false if the text was not sealed for the
+// purpose, was altered, or was sealed with other keys.
 func (k *Keys) Open(purpose, text string) ([]byte, bool) {
 	if len(text) > maxText {
 		return nil, false
@@ -153,19 +151,19 @@ func (k *Keys) Open(purpose, text string) ([]byte, bool) {
 	return nil, false
 }
 
-// newAEAD is AES-256-GCM with the key of one salt and purpose.
+// newAEAD returns AES-256-GCM with the key for one salt and purpose.
 func newAEAD(key [keySize]byte, salt []byte, purpose string) cipher.AEAD {
 	derived, err := hkdf.Key(sha256.New, key[:], salt, "toolctl "+purpose, keySize)
 	if err != nil {
-		panic(err) // the length is legal
+		panic(err) // the length is valid
 	}
 	block, err := aes.NewCipher(derived)
 	if err != nil {
-		panic(err) // so is that of the key
+		panic(err) // the key has a valid length
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		panic(err) // so is this cipher
+		panic(err) // the cipher is valid
 	}
 	return aead
 }

@@ -19,7 +19,7 @@ import (
 const (
 	// version is the version of the file's format.
 	version = 1
-	// maxBytes bounds the file that is read.
+	// maxBytes is the maximum size of a lock file.
 	maxBytes = 64 << 20
 )
 
@@ -147,7 +147,7 @@ const header = `# Written by 'toolctl lock'. It holds what each MCP server said 
 `
 
 // Marshal returns a lock as YAML. The same lock gives the same bytes. It does not use sigs.k8s.io/yaml, which writes
-// invisible characters as they are: a reviewer must see them, so they are written as escapes.
+// invisible characters unescaped: a reviewer must see them, so Marshal escapes them.
 func Marshal(f File) []byte {
 	f.Servers = clone(f.Servers)
 	f.sort()

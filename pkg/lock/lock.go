@@ -10,7 +10,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Name is the usual name of the file; it stands beside the manifests.
+// Name is the usual name of the lock file, which is next to the manifests.
 const Name = "toolctl.lock"
 
 // File is a lock file.
@@ -74,7 +74,7 @@ func (h *Hashes) parts() []struct{ name, hash string } {
 	}
 }
 
-// Of locks the definition of a tool.
+// Of returns the entry of a lock for the definition of a tool.
 func Of(d Definition) Tool {
 	annotations, hash := "", hashOf(d.Annotations)
 	if canonical, err := canonicalize(d.Annotations); hash != "" && err == nil {
@@ -89,7 +89,7 @@ func Of(d Definition) Tool {
 	}
 }
 
-// maxArguments bounds the properties that a lock names; the hash covers all of them.
+// maxArguments is the maximum number of properties that a lock names; the hash covers all properties.
 const maxArguments = 100
 
 func arguments(schema json.RawMessage) []string {

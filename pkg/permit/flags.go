@@ -7,15 +7,15 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Flag is how a program is told one of the [Rules]: by a flag, else by a variable.
+// Flag is the flag for one of the [Rules], and the variable that is its default.
 type Flag struct {
 	Name, Variable string
-	// What completes "let manifests of these namespaces …".
+	// What completes the phrase "let manifests of these namespaces …".
 	What string
 	list func(*Rules) *[]string
 }
 
-// Flags are all of them.
+// Flags returns all flags.
 func Flags() []Flag {
 	return []Flag{
 		{execFlag, "TOOLCTL_ALLOW_EXEC", "run programs as tools (spec.exec)", func(r *Rules) *[]string { return &r.Exec }},
@@ -30,16 +30,15 @@ const (
 	execFlag        = "allow-exec"
 	unsandboxedFlag = "allow-unsandboxed"
 	commandFlag     = "allow-command"
-	// PrivateNetworkFlag is that of [Rules.PrivateNetwork].
+	// PrivateNetworkFlag is the flag for [Rules.PrivateNetwork].
 	PrivateNetworkFlag = "allow-private-network"
 )
 
-// Value is the flag's value, for the flags of a command line: namespaces with commas between
-// them. A flag that is given has a list, be it empty.
+// Value returns the flag's value for a command line: namespaces separated by commas. After a given flag its list is not
+// nil, even if it is empty.
 func (f Flag) Value(r *Rules) Namespaces { return Namespaces{f.list(r)} }
 
-// Lookup reads the variables of the flags that were not given. It returns nil when there are neither
-// flags nor variables.
+// Lookup reads the variables of flags that were not given. It returns nil if there are neither flags nor variables.
 func (r *Rules) Lookup(env func(string) (string, bool)) (*Rules, error) {
 	out, given := *r, false
 	for _, f := range Flags() {
@@ -57,7 +56,8 @@ func (r *Rules) Lookup(env func(string) (string, bool)) (*Rules, error) {
 	return &out, nil
 }
 
-// Own are the rules for manifests of one's own, which may do all that no flag is about; nil stays nil.
+// Own returns the rules for the user's own manifests, which may do everything for which there is no flag; nil stays
+// nil.
 func (r *Rules) Own() *Rules {
 	if r == nil {
 		return nil
@@ -74,7 +74,7 @@ func (r *Rules) Own() *Rules {
 // Namespaces is a list of namespaces as a flag.
 type Namespaces struct{ list *[]string }
 
-// Set adds the namespaces of a text.
+// Set adds the namespaces in a text.
 func (n Namespaces) Set(text string) error {
 	names := Split(text)
 	for _, name := range names {
@@ -86,21 +86,21 @@ func (n Namespaces) Set(text string) error {
 	return nil
 }
 
-// String is the list as it is given.
+// String returns the list in the form of the flag.
 func (n Namespaces) String() string {
-	if n.list == nil { // package flag asks a zero value
+	if n.list == nil { // package flag calls String on a zero value
 		return ""
 	}
 	return strings.Join(*n.list, ",")
 }
 
-// Type is what help calls the value.
+// Type returns the name of the value's type in help texts.
 func (Namespaces) Type() string { return "strings" }
 
 // Given reports whether the flag was given.
 func (n Namespaces) Given() bool { return *n.list != nil }
 
-// Split reads a list with commas or blanks between what is in it. The list is never nil.
+// Split returns the items of a list separated by commas or blanks. The result is never nil.
 func Split(text string) []string {
 	return append([]string{}, strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })...)
 }

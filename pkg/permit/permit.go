@@ -12,14 +12,14 @@ import (
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
-// Rules list the namespaces that may do something; "*" is all of them. The zero value permits
-// nothing, and nil everything.
+// Rules list the namespaces with a permission; "*" means all. The zero value permits nothing, and nil permits
+// everything.
 type Rules struct {
 	// Exec permits tools that run a program (spec.exec), in a sandbox.
 	Exec []string
-	// Unsandboxed permits them to do without a sandbox (spec.exec.sandbox).
+	// Unsandboxed permits these tools to run without a sandbox (spec.exec.sandbox).
 	Unsandboxed []string
-	// Command permits MCP servers that are started here (spec.command). They have no sandbox.
+	// Command permits MCP servers that run on this machine (spec.command). They have no sandbox.
 	Command []string
 	// PrivateNetwork permits tools and MCP servers to reach loopback and private addresses
 	// (allow_private_network).
@@ -30,7 +30,7 @@ func permits(namespaces []string, namespace string) bool {
 	return slices.Contains(namespaces, "*") || slices.Contains(namespaces, namespace)
 }
 
-// Check returns what of an object is not permitted.
+// Check returns a violation for each missing permission of an object.
 func (r *Rules) Check(o v1.Object) (bad []v1.Violation) {
 	if r == nil {
 		return nil
@@ -76,10 +76,9 @@ func atHome(address string) bool {
 	return err == nil && netaddr.IsLoopbackHost(u.Hostname())
 }
 
-// Apply returns objects as they may be served: what is not permitted has a violation, and so have
-// the tools of such a server, none of which can be called. What is left to the machine or to
-// variables, such as a sandbox that may be missing, is decided against the manifest. The objects
-// given are not changed.
+// Apply returns objects with a violation for each missing permission, also for the tools of an MCP server without
+// permission, which cannot be called. If the need for a permission depends on the machine or on variables, such as on
+// whether a sandbox is available, the returned object cannot use it. Apply does not change the given objects.
 func (r *Rules) Apply(objects []v1.Object) []v1.Object {
 	if r == nil {
 		return objects
@@ -127,7 +126,7 @@ func (r *Rules) server(s *v1.MCPServer, bad []v1.Violation) *v1.MCPServer {
 	}
 	served := *s
 	served.Violations = append(slices.Clip(s.Violations), bad...)
-	if narrow { // ${VAR} may be this machine
+	if narrow { // ${VAR} may name this machine
 		served.Spec.AllowPrivateNetwork = new(bool)
 	}
 	return &served

@@ -12,47 +12,46 @@ import (
 	"time"
 )
 
-// Path is where a replica takes requests that others forward, and StreamPath where it takes
-// streams to what it alone has.
+// Path is the path for forwarded requests, and StreamPath the path for streams to servers that run on one replica only.
 const (
 	Path       = "/replica/mcp"
 	StreamPath = "/replica/server"
 )
 
-// header has the credential of a forwarded request.
+// header is the header with the credential of a forwarded request.
 const header = "Toolctl-Replica"
 
-// fresh is how long a credential is good, before and after its time by the clock of the store.
+// fresh is how long a credential is valid, before and after its time by the clock of the store.
 const fresh = 10 * time.Second
 
-// passed are the headers of a request that are forwarded. The client's token is not among them.
+// passed are the headers of a request that are forwarded. The client's token is not one of these.
 var passed = []string{
 	"Accept", "Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id",
 	"Baggage", "Traceparent", "Tracestate",
 }
 
-const passedParams = "Mcp-Param-" // begins the headers that have arguments (MCP 2026-07-28)
+const passedParams = "Mcp-Param-" // prefix of the headers with arguments (MCP 2026-07-28)
 
-// Caller is who sent a request that is forwarded.
+// Caller is the sender of a forwarded request.
 type Caller struct {
 	Principal string    `json:"p,omitempty"`
 	Groups    []string  `json:"g,omitempty"`
 	Scopes    []string  `json:"s,omitempty"`
-	Expires   time.Time `json:"e,omitzero"` // by the clock of this process; within a credential by that of the store
+	Expires   time.Time `json:"e,omitzero"` // by the clock of this process; in a credential by the store
 }
 
-// credential says what a forwarded request is, and of whom.
+// credential describes a forwarded request and its caller.
 type credential struct {
 	To     string    `json:"t"`
 	Method string    `json:"m"`
-	Digest []byte    `json:"d"` // of the path, the headers and the body
+	Digest []byte    `json:"d"` // the digest of the path, the headers and the body
 	Time   time.Time `json:"n"`
 	Caller Caller    `json:"c"`
 }
 
 const purpose = "request"
 
-// sign makes the credential of a request to another replica.
+// sign returns the credential of a request to another replica.
 func (m *Member) sign(to, path, method string, headers http.Header, body []byte, c Caller) (string, error) {
 	c.Expires = shift(c.Expires, m.view.Load().ahead)
 	text, err := json.Marshal(credential{To: to, Method: method, Digest: digest(path, headers, body), Time: m.now().UTC(), Caller: c})
@@ -62,7 +61,7 @@ func (m *Member) sign(to, path, method string, headers http.Header, body []byte,
 	return m.opts.Keys.Seal(purpose, text), nil
 }
 
-// shift moves a time from one clock to another. The zero time stays: it is none.
+// shift converts a time from one clock to another. It leaves the zero time, which means no time, unchanged.
 func shift(t time.Time, by time.Duration) time.Time {
 	if t.IsZero() {
 		return t
@@ -70,7 +69,7 @@ func shift(t time.Time, by time.Duration) time.Time {
 	return t.Add(by)
 }
 
-// digest is the SHA-256 of what a credential is good for besides its method.
+// digest returns the SHA-256 of the parts of a request that a credential covers in addition to its method.
 func digest(path string, headers http.Header, body []byte) []byte {
 	h := sha256.New()
 	put := func(parts ...string) {
@@ -95,23 +94,23 @@ func forwardable(name string) bool {
 
 // Errors of [Member.Accept].
 var (
-	// ErrCredential says that a request was not forwarded by a replica with these keys, now.
+	// ErrCredential says that no replica with these keys has forwarded this request recently.
 	ErrCredential = errors.New("the credential was sealed with a different key, is for another request, was already used, or has expired")
-	// ErrLate says that a request came so long after it was sent that its credential has expired: one of the two
-	// replicas stood still. It was not carried out.
+	// ErrLate says that the credential expired before the request arrived, because one of the two replicas stood still.
+	// The request was not executed.
 	ErrLate = errors.New("the replica received the request more than 10 seconds after it was sent, because one of the two stood still, and did not carry it out: send it again")
-	// ErrMisdirected says that it was forwarded to another replica.
+	// ErrMisdirected says that the request was forwarded to another replica.
 	ErrMisdirected = errors.New("the request is for another replica")
 )
 
-// Forwarded is a request that another replica forwards.
+// Forwarded is a request forwarded by another replica.
 type Forwarded struct {
 	Caller Caller
 	path   string
 	digest []byte
 }
 
-// Accept reads the credential of a request. What it says holds once Matches has been asked.
+// Accept reads the credential of a request. The caller must also check the request with Matches.
 func (m *Member) Accept(r *http.Request) (*Forwarded, error) {
 	text := r.Header.Get(header)
 	plain, ok := m.opts.Keys.Open(purpose, text)
@@ -134,24 +133,24 @@ func (m *Member) Accept(r *http.Request) (*Forwarded, error) {
 	return &Forwarded{Caller: c.Caller, path: r.URL.Path, digest: c.Digest}, nil
 }
 
-// Matches reports whether a request with these headers and this body is the one that the credential is for.
+// Matches reports whether the credential is for a request with these headers and this body.
 func (f *Forwarded) Matches(headers http.Header, body []byte) bool {
 	return string(digest(f.path, headers, body)) == string(f.digest)
 }
 
-// replays remembers the credentials that were used, for longer than they are good.
+// replays remembers used credentials for longer than their validity.
 type replays struct {
 	mu   sync.Mutex
-	used map[string]time.Time // when each was made
+	used map[string]time.Time // when each was created
 	cut  time.Time
 }
 
-// maxReplays bounds how many are remembered; one more is refused.
+// maxReplays is the maximum number of remembered credentials; further ones are refused.
 const maxReplays = 500_000
 
 // first reports whether a credential was not used before.
 func (p *replays) first(text string, made, now time.Time) bool {
-	const distinct = 40 // characters: its random beginning
+	const distinct = 40 // length of the random prefix
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.used == nil {
@@ -160,7 +159,7 @@ func (p *replays) first(text string, made, now time.Time) bool {
 	if now.Sub(p.cut) > fresh/10 {
 		p.cut = now
 		for k, t := range p.used {
-			if now.Sub(t) > 2*fresh { // what is known of the store's clock may go back by some seconds
+			if now.Sub(t) > 2*fresh { // the known time of the store may go back by some seconds
 				delete(p.used, k)
 			}
 		}

@@ -18,22 +18,22 @@ import (
 )
 
 var (
-	// ErrGone says that a replica has ended, and all that it had with it.
+	// ErrGone says that a replica has ended and lost all its state.
 	ErrGone = errors.New("the replica has ended")
-	// ErrAway says that a replica did not answer although its lease lasts.
+	// ErrAway says that a replica did not answer although its lease has not expired.
 	ErrAway = errors.New("the replica cannot be reached")
-	// ErrLost says that a replica may have got a request whose answer did not come: whether it was carried
-	// out is not known. The error has one of the others too.
+	// ErrLost says that a replica may have received a request without answering it, so the request may or may not have
+	// been executed. The error also wraps one of the others.
 	ErrLost = errors.New("the response was lost")
 )
 
 const (
 	dialTimeout = 700 * time.Millisecond
-	// maxIdle is how many connections to one replica are kept for the next request.
+	// maxIdle is the number of idle connections to one replica.
 	maxIdle = 128
 )
 
-// answered are the headers of an answer that are passed on.
+// answered are the headers of a response that are passed on.
 var answered = []string{"Allow", "Cache-Control", "Content-Type", "Mcp-Session-Id", "Retry-After", "X-Accel-Buffering"}
 
 func newTransport(own *tls.Config) *http.Transport {
@@ -44,7 +44,7 @@ func newTransport(own *tls.Config) *http.Transport {
 	}
 }
 
-// trusting trusts what the system trusts, and who has the same certificate: it has its key.
+// trusting trusts the system's certificates and servers with the same certificate, because they have its key.
 func trusting(own *tls.Config) *tls.Config {
 	if own == nil || len(own.Certificates) == 0 {
 		return &tls.Config{MinVersion: tls.VersionTLS12}
@@ -67,15 +67,15 @@ func trusting(own *tls.Config) *tls.Config {
 	}
 }
 
-// flight is the requests that one replica answers.
+// flight is the forwarded requests to one replica.
 type flight struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	open   int
-	missed int // how often its lease was not seen, one after the other
+	missed int // consecutive views without its lease
 }
 
-// follow returns a context that ends with ctx, and when the replica is gone.
+// follow returns a context that ends with ctx, or when the replica is gone.
 func (m *Member) follow(ctx context.Context, id string) (context.Context, func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,9 +102,9 @@ func (m *Member) follow(ctx context.Context, id string) (context.Context, func()
 	}
 }
 
-// Forward has another replica answer a request, and passes its answer on as it comes. begun says that
-// some of the answer was written; then the error is why the rest was not. An error that is not [ErrLost]
-// says that the replica did nothing.
+// Forward forwards a request to another replica and passes the response on as it arrives. begun says that a part of the
+// response was written; the error then says why the rest was not. Unless the error is [ErrLost], the replica has done
+// nothing.
 func (m *Member) Forward(w http.ResponseWriter, r *http.Request, to string, body []byte, c Caller) (begun bool, err error) {
 	n, err := m.find(r.Context(), to)
 	if err != nil {
@@ -112,7 +112,7 @@ func (m *Member) Forward(w http.ResponseWriter, r *http.Request, to string, body
 	}
 	ctx, done := m.follow(r.Context(), to)
 	defer done()
-	var sent atomic.Bool // or it is being sent; a connection that ended before is passed over
+	var sent atomic.Bool // the request may have been sent; failed old connections do not count
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { sent.Store(false) },
 		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
@@ -132,7 +132,7 @@ func (m *Member) Forward(w http.ResponseWriter, r *http.Request, to string, body
 	}
 	req.Header.Set(header, text)
 	req.Header.Set("User-Agent", "toolctl-replica")
-	res, err := m.http.RoundTrip(req) // which follows no redirect
+	res, err := m.http.RoundTrip(req) // does not follow redirects
 	if err != nil {
 		if err = m.failed(ctx, n, err); sent.Load() {
 			err = fmt.Errorf("%w: %w", ErrLost, err)
@@ -160,7 +160,7 @@ func (m *Member) Forward(w http.ResponseWriter, r *http.Request, to string, body
 	return true, nil
 }
 
-// pass writes what comes at once.
+// pass copies a response and flushes each part at once.
 func pass(w http.ResponseWriter, body io.Reader) error {
 	control := http.NewResponseController(w)
 	buf := make([]byte, 32<<10)
@@ -183,10 +183,10 @@ func pass(w http.ResponseWriter, body io.Reader) error {
 	}
 }
 
-// failed says of an error whether the replica is gone.
+// failed returns the error of a failed request, depending on whether the replica is gone.
 func (m *Member) failed(ctx context.Context, n Neighbour, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
-		return cause // the client went away, or the lease ended
+		return cause // the client has disconnected, or the lease ended
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) || m.refuses(ctx, n.Address) {
 		return ErrGone
@@ -197,7 +197,7 @@ func (m *Member) failed(ctx context.Context, n Neighbour, err error) error {
 	return fmt.Errorf("%w: %w", ErrAway, err)
 }
 
-// refuses reports whether nobody listens at an address.
+// refuses reports whether an address refuses connections.
 func (m *Member) refuses(ctx context.Context, address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -20,24 +20,25 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Options say how a process joins the replicas.
+// Options configure how a process joins the replicas.
 type Options struct {
-	// Keys are those that the replicas share. Required.
+	// Keys are the keys that the replicas share. Required.
 	Keys *seal.Keys
-	// Leases say who lives. Required.
+	// Leases store which replicas are alive. Required.
 	Leases store.Leases
-	// Address is where the other replicas reach this one: http://HOST:PORT or https://HOST:PORT. Required.
+	// Address is the address at which the other replicas reach this one: http://HOST:PORT or https://HOST:PORT.
+	// Required.
 	Address string
-	// TLS is that of the listener. Another replica that shows the same certificate is trusted
-	// by whatever name it is reached. Default: only certificates that the system trusts are.
+	// TLS is the configuration of the listener. A replica with the same certificate is trusted under any name. Default:
+	// only certificates that the system trusts.
 	TLS *tls.Config
-	// Every is how often the lease is renewed and the others are read. Default: 1 second.
+	// Every is the interval at which the lease is renewed and the others are read. Default: 1 second.
 	Every time.Duration
-	// Lasts is how long a lease lasts that is not renewed. Default: 5 seconds.
+	// Lasts is the lifetime of a lease without renewal. Default: 5 seconds.
 	Lasts time.Duration
 	// Now is the clock of this process, which may differ from those of the others. Default: time.Now.
 	Now func() time.Time
-	// Logger takes a line when a replica comes or goes. Default: none.
+	// Logger logs when a replica comes or goes. Default: nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -48,15 +49,15 @@ const (
 )
 
 const (
-	prefix = "replica/" // of the names of leases
+	prefix = "replica/" // prefix of lease names
 	idSize = 16
-	// maxLoad is the most principals whose calls are told to the others.
+	// maxLoad is the maximum number of principals whose running calls are reported to the others.
 	maxLoad = 1000
-	// leaveTimeout is how long the leases may take to be given back: they end by themselves, too.
+	// leaveTimeout is the maximum time to return the leases. They also expire by themselves.
 	leaveTimeout = 500 * time.Millisecond
 )
 
-// Member is this process among the replicas. Its methods may be called by many goroutines at once.
+// Member is this process as one of the replicas. Its methods are safe for concurrent use.
 type Member struct {
 	opts Options
 	id   string
@@ -64,13 +65,13 @@ type Member struct {
 	seen replays
 	load atomic.Pointer[func() map[string]int]
 	view atomic.Pointer[view]
-	// draining says that this replica takes no more requests; drained has a token when the others are to be told.
+	// draining says that this replica accepts no more requests; drained has a token when the others must be informed.
 	draining atomic.Bool
 	drained  chan struct{}
 
-	renewing sync.Mutex         // held while the leases are renewed or given back
-	mu       sync.Mutex         // of watched
-	watched  map[string]*flight // forwarded requests, by the replica that answers them
+	renewing sync.Mutex         // held while the leases are renewed or returned
+	mu       sync.Mutex         // protects watched
+	watched  map[string]*flight // forwarded requests by target replica
 	owning   owning
 
 	stop    context.CancelFunc
@@ -81,7 +82,7 @@ type Member struct {
 type state struct {
 	Address  string         `json:"address"`
 	Draining bool           `json:"draining,omitempty"`
-	Load     map[string]int `json:"load,omitempty"` // calls that run, by principal
+	Load     map[string]int `json:"load,omitempty"` // running calls by principal
 }
 
 // Neighbour is another replica.
@@ -91,16 +92,16 @@ type Neighbour struct {
 	Draining bool
 }
 
-// view is what the store said last.
+// view is the last known state of the leases.
 type view struct {
 	neighbours map[string]Neighbour
-	load       map[string]int // calls that run at the others, by principal
+	load       map[string]int // running calls at the others by principal
 	until      time.Time      // when our own leases end, by the clock of this process
 	ahead      time.Duration  // how far the clock of the store is ahead of ours
-	err        error          // why the store was not reached since
+	err        error          // why the last access to the store failed
 }
 
-// Join takes a lease for this process. Run keeps it.
+// Join acquires a lease for this process. Run renews it.
 func Join(ctx context.Context, o Options) (*Member, error) {
 	o.Every, o.Lasts = cmp.Or(o.Every, DefaultEvery), cmp.Or(o.Lasts, DefaultLasts)
 	if o.Now == nil {
@@ -123,7 +124,7 @@ func Join(ctx context.Context, o Options) (*Member, error) {
 	return m, nil
 }
 
-// CheckAddress returns what is wrong with the address of a replica.
+// CheckAddress returns an error for an invalid address of a replica.
 func CheckAddress(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
@@ -132,7 +133,7 @@ func CheckAddress(address string) error {
 	return nil
 }
 
-// ID names this replica.
+// ID returns the ID of this replica.
 func (m *Member) ID() string { return m.id }
 
 // Run renews the lease until Leave.
@@ -151,14 +152,14 @@ func (m *Member) Run() {
 			case <-tick.C:
 			}
 			once, cancel := context.WithTimeout(within, m.opts.Lasts)
-			_ = m.renew(once) // which logs why not
+			_ = m.renew(once) // logs its errors
 			cancel()
 		}
 	})
 }
 
-// Drain has this replica own nothing new and tells the others to send it no more requests. Those that
-// come all the same may be answered.
+// Drain makes this replica acquire no more names and tells the others to send it no more requests. It may still answer
+// requests that arrive.
 func (m *Member) Drain() {
 	m.draining.Store(true)
 	select {
@@ -167,7 +168,7 @@ func (m *Member) Drain() {
 	}
 }
 
-// Leave gives the leases back and ends Run.
+// Leave returns the leases and ends Run.
 func (m *Member) Leave() {
 	m.stop()
 	m.running.Wait()
@@ -179,10 +180,10 @@ func (m *Member) Leave() {
 	m.http.CloseIdleConnections()
 }
 
-// Report has the others told how many calls each principal runs here.
+// Report sets the function that counts the running calls of each principal here, for the other replicas.
 func (m *Member) Report(load func() map[string]int) { m.load.Store(&load) }
 
-// Elsewhere is how many calls of a principal ran at the other replicas when they last said so.
+// Elsewhere returns the number of running calls of a principal at the other replicas, by their last reports.
 func (m *Member) Elsewhere(principal string) int { return m.view.Load().load[principal] }
 
 // renew renews the leases and reads those of others.
@@ -224,7 +225,7 @@ func (m *Member) renew(ctx context.Context) error {
 	return nil
 }
 
-// read makes a view of all leases.
+// read returns a view of all leases.
 func (m *Member) read(all []store.Lease) *view {
 	v := &view{neighbours: map[string]Neighbour{}, load: map[string]int{}}
 	for _, l := range all {
@@ -241,7 +242,7 @@ func (m *Member) read(all []store.Lease) *view {
 	return v
 }
 
-// told logs who came and went, and ends the requests to who is gone. It is called under renewing.
+// told logs which replicas came and went, and ends the requests to those that are gone. It is called under renewing.
 func (m *Member) told(old, next *view) {
 	if old.err != nil {
 		m.opts.Logger.Info("the lease was renewed", "replica", m.id)
@@ -261,17 +262,17 @@ func (m *Member) told(old, next *view) {
 	for id, f := range m.watched {
 		if _, lives := next.neighbours[id]; lives {
 			f.missed = 0
-		} else if f.missed++; f.missed > 1 { // what it sent before it went may still be on its way
+		} else if f.missed++; f.missed > 1 { // its last responses may still be on their way
 			f.cancel(ErrGone)
 			delete(m.watched, id)
 		}
 	}
 }
 
-// find returns another replica; ErrGone when it has no lease, any other error when that is not known.
+// find returns another replica. The error is ErrGone if it has no lease; other errors mean that this is unknown.
 func (m *Member) find(ctx context.Context, id string) (Neighbour, error) {
 	n, ok := m.view.Load().neighbours[id]
-	if !ok { // it may have come since
+	if !ok { // the replica may be new
 		all, _, err := m.opts.Leases.HoldLeases(ctx, m.id, nil, m.opts.Lasts)
 		if err != nil {
 			return Neighbour{}, err
@@ -284,10 +285,10 @@ func (m *Member) find(ctx context.Context, id string) (Neighbour, error) {
 	return n, nil
 }
 
-// now is the time by the clock of the store.
+// now returns the time by the clock of the store.
 func (m *Member) now() time.Time { return m.opts.Now().Add(m.view.Load().ahead) }
 
-// State is how the store and the other replicas stand, for anyone to read.
+// State returns the state of the store and the other replicas, without secrets.
 func (m *Member) State() map[string]any {
 	v := m.view.Load()
 	kept := map[string]any{"state": "reachable"}
@@ -308,7 +309,7 @@ func (m *Member) State() map[string]any {
 	return map[string]any{"replica": m.id, "store": kept, "neighbours": neighbours}
 }
 
-// unreachable is why the store was not reached, without what only the log may say.
+// unreachable returns why the store cannot be reached, without details that belong only in the log.
 func unreachable(err error) string {
 	for _, known := range []error{store.ErrUnavailable, store.ErrBusy, store.ErrFull, store.ErrReadOnly, store.ErrDamaged, store.ErrClosed} {
 		if errors.Is(err, known) {
@@ -318,21 +319,21 @@ func unreachable(err error) string {
 	return "the log says why"
 }
 
-// Neighbours is how many other replicas hold a lease, as far as the store said last.
+// Neighbours returns the number of other replicas with a lease, by the last view.
 func (m *Member) Neighbours() int { return len(m.view.Load().neighbours) }
 
-// away is why the store is not reached; "" when it is.
+// away returns why the store cannot be reached, or "".
 func (v *view) away() string {
 	switch {
 	case v.err != nil:
 		return unreachable(v.err)
-	case time.Now().After(v.until): // a renewal is not answered
+	case time.Now().After(v.until): // the renewal got no answer
 		return store.ErrUnavailable.Error()
 	}
 	return ""
 }
 
-// NotReady is why this replica should get no requests; "" when it should.
+// NotReady returns why this replica should get no requests, or "".
 func (m *Member) NotReady() string {
 	if v := m.view.Load(); time.Now().After(v.until) {
 		return "the store: " + v.away()
@@ -340,8 +341,8 @@ func (m *Member) NotReady() string {
 	return ""
 }
 
-// Lease returns how long the lease of this replica lasts, 0 or less when it has ended, and how many
-// others there are.
+// Lease returns the remaining time of the lease of this replica, 0 or less if it has ended, and the number of other
+// replicas.
 func (m *Member) Lease() (left time.Duration, neighbours int) {
 	v := m.view.Load()
 	return time.Until(v.until), len(v.neighbours)

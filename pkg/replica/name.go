@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// A name is sealed and says which replica has what it names. Names of one kind are not taken
-// for those of another.
+// A sealed name says which replica owns its object. Names of one kind are not valid for another.
 const (
 	kindSession = "session"
 	kindCall    = "call"
 )
 
-// SealSession makes the id of a session of this replica, and SealCall the state of a call.
+// SealSession returns the ID of a session of this replica for clients.
 func (m *Member) SealSession(session []byte) string { return m.name(kindSession, session) }
 
-// SealCall makes what names a call of this replica to a client.
+// SealCall returns the name of a call of this replica for clients.
 func (m *Member) SealCall(call []byte) string { return m.name(kindCall, call) }
 
 func (m *Member) name(kind string, what []byte) string {
 	return m.opts.Keys.Seal(kind, append([]byte(m.id), what...))
 }
 
-// OpenSession returns which replica has a session, and its name there; false when no replica made it.
+// OpenSession returns the replica that owns a session, and the session's name there. It returns false if no replica
+// created the ID.
 func (m *Member) OpenSession(text string) (owner string, session []byte, ok bool) {
 	return m.open(kindSession, text)
 }
@@ -32,7 +32,7 @@ func (m *Member) OpenCall(text string) (owner string, call []byte, ok bool) {
 	return m.open(kindCall, text)
 }
 
-// maxName is the longest name that is looked at.
+// maxName is the maximum length of a name.
 const maxName = 200
 
 func (m *Member) open(kind, text string) (owner string, what []byte, ok bool) {

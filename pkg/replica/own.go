@@ -12,7 +12,7 @@ import (
 // ErrBusy says that this replica cannot own a name now: it is still releasing the name, or it is draining.
 var ErrBusy = errors.New("it is being handed over")
 
-// owning tracks the names that this replica owns, each by a lease of its own.
+// owning tracks the names that this replica owns, each by its own lease.
 type owning struct {
 	mu    sync.Mutex
 	names map[string]*owned
@@ -21,12 +21,12 @@ type owning struct {
 // owned is a name from Own to Disown.
 type owned struct {
 	until time.Time // when its lease ends, by the clock of this process
-	lost  func()    // nil before the lease is held, and once it was called
+	lost  func()    // nil before the lease is held, and after it was called
 }
 
-// Own makes this replica the one that has a name until Disown, unless another has it, and returns the
-// id of who has it. lost is called, from another goroutine, when the lease is about to end although nobody gave it back: what
-// is held under the name must end at once. The error is ErrBusy, or why the store was not asked.
+// Own makes this replica the owner of a name until Disown, unless another replica owns it, and returns the ID of the
+// owner. lost is called from another goroutine when the lease is about to expire without having been returned: the use
+// of the name must end at once. The error is ErrBusy, or the error of the store.
 func (m *Member) Own(ctx context.Context, name string, lost func()) (owner string, err error) {
 	mine := &owned{}
 	if !m.owning.reserve(name, mine) {
@@ -42,7 +42,7 @@ func (m *Member) Own(ctx context.Context, name string, lost func()) (owner strin
 		leases = []store.Lease{{Name: name}}
 	}
 	sent := time.Now()
-	// Whether the lease was taken must be known though nobody waits any more.
+	// The result must be known even if the caller no longer waits.
 	all, _, err := m.opts.Leases.HoldLeases(context.WithoutCancel(ctx), m.id, leases, m.opts.Lasts)
 	if err != nil {
 		return "", err
@@ -59,7 +59,7 @@ func (m *Member) Own(ctx context.Context, name string, lost func()) (owner strin
 	return owner, nil
 }
 
-// reserve notes that a name is being asked for; false when it is already, or is had.
+// reserve records that a name is being acquired. It returns false if it already is, or is owned.
 func (o *owning) reserve(name string, by *owned) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,11 +76,11 @@ func (o *owning) release(name string) {
 	delete(o.names, name)
 }
 
-// Disown gives a name back, once nothing is left of what was held under it.
+// Disown returns a name. The caller must have ended its use before.
 func (m *Member) Disown(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), m.opts.Lasts)
 	defer cancel()
-	m.renewing.Lock() // one that is under way must not take the lease again
+	m.renewing.Lock() // a running renewal must not acquire the lease again
 	defer m.renewing.Unlock()
 	if err := m.opts.Leases.ReturnLeases(ctx, m.id, name); err != nil {
 		m.opts.Logger.Warn("a lease was not given back; it ends by itself", "lease", name, "error", err)
@@ -97,7 +97,7 @@ func holder(all []store.Lease, name string) string {
 	return ""
 }
 
-// leases are those that are renewed.
+// leases returns the leases to renew.
 func (o *owning) leases() []store.Lease {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -110,7 +110,7 @@ func (o *owning) leases() []store.Lease {
 	return all
 }
 
-// renewed notes which of the leases that were asked for are held until a time; the others are lost.
+// renewed records which of the requested leases are held until a time; the others are lost.
 func (o *owning) renewed(id string, asked, all []store.Lease, until time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,7 +126,7 @@ func (o *owning) renewed(id string, asked, all []store.Lease, until time.Time) {
 	}
 }
 
-// guard ends what is held under names whose leases could not be renewed, before others may take them.
+// guard ends the use of names whose leases could not be renewed, before others may acquire them.
 func (m *Member) guard(ctx context.Context) {
 	tick := time.NewTicker(m.opts.Lasts / 20)
 	defer tick.Stop()
@@ -147,7 +147,7 @@ func (m *Member) guard(ctx context.Context) {
 	}
 }
 
-// ends reports whether a lease ends so soon that nothing may go on under it.
+// ends reports whether a lease ends so soon that its name must no longer be used.
 func (m *Member) ends(until, now time.Time) bool { return now.After(until.Add(-m.opts.Lasts / 5)) }
 
 func (n *owned) lose() {

@@ -14,11 +14,11 @@ import (
 
 const upgrade = "toolctl-stream"
 
-// ErrMoved says that a replica does not have what a stream was asked for, or hands it over.
+// ErrMoved says that a replica does not have the server of a stream, or is handing it over.
 var ErrMoved = errors.New("the replica no longer has it")
 
-// Open opens a stream of bytes to what another replica has under a name. It ends with that replica, at
-// the latest with its lease.
+// Open opens a byte stream to the owner of a name on another replica. The stream ends with that replica, at the latest
+// with its lease.
 func (m *Member) Open(ctx context.Context, to, name string) (io.ReadWriteCloser, error) {
 	n, err := m.find(ctx, to)
 	if n.Draining {
@@ -61,7 +61,7 @@ func (m *Member) Open(ctx context.Context, to, name string) (io.ReadWriteCloser,
 	return s, nil
 }
 
-// notOpened is why a replica opened no stream.
+// notOpened returns why a replica refused to open a stream.
 func notOpened(res *http.Response) error {
 	defer res.Body.Close()
 	why, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10))
@@ -78,7 +78,7 @@ func notOpened(res *http.Response) error {
 	return fmt.Errorf("the replica that runs it: %s", cmp.Or(string(why), res.Status))
 }
 
-// opened is our end of a stream.
+// opened is the local end of a stream.
 type opened struct {
 	io.ReadWriteCloser
 	life context.Context
@@ -100,8 +100,8 @@ func (s *opened) Close() error {
 	return s.ReadWriteCloser.Close()
 }
 
-// AcceptStream reads the credential of a request of another replica's Open, and returns the name that
-// the stream is for. [StatusOf] says how an error is answered.
+// AcceptStream reads the credential of a request by another replica's Open, and returns the name that the stream is
+// for. [StatusOf] returns the HTTP status for an error.
 func (m *Member) AcceptStream(r *http.Request) (name string, err error) {
 	name = r.URL.Query().Get("name")
 	f, err := m.Accept(r)
@@ -111,7 +111,7 @@ func (m *Member) AcceptStream(r *http.Request) (name string, err error) {
 	return name, err
 }
 
-// StatusOf is the status that answers a request which is not accepted.
+// StatusOf returns the HTTP status for a request that is not accepted.
 func StatusOf(err error) int {
 	switch {
 	case errors.Is(err, ErrMisdirected):
@@ -122,8 +122,8 @@ func StatusOf(err error) int {
 	return http.StatusUnauthorized
 }
 
-// TakeStream answers a request of AcceptStream. start returns what serves the stream
-// that is for a name, until it returns, or why there is none: ErrMoved when this replica does not have it.
+// TakeStream answers a request of AcceptStream. start returns the function that serves the stream for a name until it
+// returns, or an error: ErrMoved if this replica does not have the name.
 func TakeStream(w http.ResponseWriter, r *http.Request, name string, start func(ctx context.Context, name string) (serve func(io.ReadWriteCloser), err error)) {
 	if r.Header.Get("Upgrade") != upgrade {
 		http.Error(w, "expected Upgrade: "+upgrade, http.StatusBadRequest)
@@ -140,7 +140,7 @@ func TakeStream(w http.ResponseWriter, r *http.Request, name string, start func(
 	}
 	conn, buf, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		serve(nothing{}) // which lets go of what it holds
+		serve(nothing{}) // releases its resources
 		return
 	}
 	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+upgrade+"\r\n\r\n"); err != nil {
@@ -149,7 +149,7 @@ func TakeStream(w http.ResponseWriter, r *http.Request, name string, start func(
 	serve(&taken{conn, buf.Reader})
 }
 
-// taken is the other end of a stream: what came with the request is read first.
+// taken is the remote end of a stream: data that came with the request are read first.
 type taken struct {
 	net.Conn
 	in *bufio.Reader
@@ -157,7 +157,7 @@ type taken struct {
 
 func (t *taken) Read(p []byte) (int, error) { return t.in.Read(p) }
 
-// nothing is a stream that ended.
+// nothing is a closed stream.
 type nothing struct{}
 
 func (nothing) Read([]byte) (int, error)  { return 0, io.EOF }

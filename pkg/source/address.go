@@ -28,20 +28,18 @@ const (
 type Address struct {
 	// Scheme is one of those above.
 	Scheme string
-	// Remote is the repository: an address that git reads, or HOST/REPOSITORY[:TAG][@DIGEST].
+	// Remote is the repository: an address for git, or HOST/REPOSITORY[:TAG][@DIGEST].
 	Remote string
-	// Path is the folder or file within the repository. Default: all of it.
+	// Path is the folder or file within the repository. Default: the whole repository.
 	Path string
-	// Ref is a branch, a tag, a full name such as refs/tags/v1, or a whole commit. Default: what
-	// the repository's HEAD is.
+	// Ref is a branch, a tag, a full name such as refs/tags/v1, or a full commit hash. Default: the repository's HEAD.
 	Ref string
 }
 
-// IsGit reports whether it is a repository of git.
+// IsGit reports whether the address is that of a Git repository.
 func (a Address) IsGit() bool { return strings.HasPrefix(a.Scheme, "git+") }
 
-// Set is the address without what names a revision: the name of the apply set of what is
-// pulled from there.
+// Set returns the address without its revision: the name of the apply set for the pulled manifests.
 func (a Address) Set() string {
 	if !a.IsGit() {
 		name, _, _ := strings.Cut(a.Remote, "@")
@@ -75,11 +73,10 @@ var (
 
 const maxAddress = 4096
 
-// oneSlash finds an address with one slash in place of two behind its scheme, and without what
-// may be a secret.
+// oneSlash matches an address with one slash instead of two after its scheme, and without a possible secret.
 var oneSlash = regexp.MustCompile(`^(git\+(https|ssh)|oci):/[^/@?#]+/[^@?#]*(\?ref=[A-Za-z0-9_./-]*)?$`)
 
-// ParseAddress reads an address. One with a secret in it is refused.
+// ParseAddress parses an address. It refuses addresses that contain a secret.
 func ParseAddress(text string) (Address, error) {
 	const expected = "expected git+https://HOST/REPOSITORY//PATH?ref=REF, git+ssh://…, git+file:///… or oci://HOST/REPOSITORY@sha256:…"
 	if len(text) > maxAddress {
@@ -101,7 +98,7 @@ func ParseAddress(text string) (Address, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return Address{}, errors.New(expected) // its own error would repeat a secret
+		return Address{}, errors.New(expected) // the original error would repeat a secret
 	}
 	if _, secret := u.User.Password(); secret || u.User != nil && scheme != GitSSH {
 		return Address{}, errors.New("keep credentials out of addresses, which logs show: use Git's credential helpers, or TOOLCTL_GIT_USERNAME and TOOLCTL_GIT_PASSWORD")
@@ -136,7 +133,7 @@ func ParseAddress(text string) (Address, error) {
 	return a, nil
 }
 
-// cutPath cuts a path at the first "//" behind its beginning.
+// cutPath cuts a path at the first "//" that is not at its start.
 func cutPath(p string) (repository, within string, ok bool) {
 	if p == "" {
 		return "", "", false
@@ -145,7 +142,7 @@ func cutPath(p string) (repository, within string, ok bool) {
 	return p[:1] + repository, within, ok
 }
 
-// cleanPath returns a path within a repository, "." for all of it.
+// cleanPath returns a path within a repository, "." for the whole repository.
 func cleanPath(p string) (string, error) {
 	p = strings.Trim(p, "/")
 	if p == "" {
@@ -174,8 +171,8 @@ func (a *Address) readQuery(u *url.URL) error {
 	return nil
 }
 
-// checkRef refuses what is not the name of a branch or tag, and what git could take for an option
-// or for more than one.
+// checkRef returns an error if ref is not the name of a branch or tag, or if git could parse it as an option or as
+// several names.
 func checkRef(ref string) error {
 	bad := !refName.MatchString(ref) || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") || strings.HasSuffix(ref, ".lock")
 	for _, part := range []string{"..", "//", "@{", "/.", ".lock/"} {
@@ -189,7 +186,7 @@ func checkRef(ref string) error {
 
 var wholeCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// ociName is made when it is first asked for: 128 repetitions cost every start of the program milliseconds.
+// ociName is compiled on first use: its 128 repetitions would add milliseconds to every start of the program.
 var ociName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([^/]+)/[a-z0-9]+([._/-]+[a-z0-9]+)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
 })

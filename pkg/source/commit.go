@@ -15,13 +15,12 @@ import (
 	"toolctl.dev/toolctl/internal/proc"
 )
 
-// Dirty stands behind a commit when what was read differs from it.
+// Dirty is the suffix of a commit if the files differ from it.
 const Dirty = "-dirty"
 
-// Commit returns the commit of the work tree that holds the paths of manifests and of all
-// files that objects were read from, with [Dirty] behind it when one of them is not as the
-// commit has it. It is "" when they are in no work tree of git, or in more than one. No hook
-// and no filter is run: files are compared byte by byte, but for the ends of their lines.
+// Commit returns the commit of the work tree that holds the paths of manifests and of all files that objects were read
+// from, with the suffix [Dirty] if one of these files differs from the commit. It returns "" if the paths are in no Git
+// work tree, or in several. It runs no hooks and filters, and compares files byte by byte except for their line ends.
 func Commit(ctx context.Context, paths []string, objects []v1.Object) string {
 	if len(paths) == 0 || !insideWorkTree(folderOf(paths[0])) {
 		return ""
@@ -66,7 +65,7 @@ func Commit(ctx context.Context, paths []string, objects []v1.Object) string {
 	return commit
 }
 
-// insideWorkTree tells cheaply that a folder is in no work tree.
+// insideWorkTree is a cheap check that returns false if a folder is in no work tree.
 func insideWorkTree(dir string) bool {
 	abs, err := filepath.Abs(dir)
 	for ; err == nil; abs = filepath.Dir(abs) {
@@ -80,7 +79,7 @@ func insideWorkTree(dir string) bool {
 	return false
 }
 
-// filesOf names the files that objects were read from, each once.
+// filesOf returns the files that objects were read from, each once.
 func filesOf(objects []v1.Object) []string {
 	var files []string
 	seen := map[string]bool{}
@@ -108,7 +107,7 @@ type workTree struct {
 	same  map[string]bool // by path in the tree
 }
 
-// known reports whether a path was compared, or would have been if the commit had it.
+// known reports whether a path was compared, or would have been if it were in the commit.
 func (t *workTree) known(in string) bool {
 	if _, ok := t.same[in]; ok {
 		return true
@@ -121,7 +120,7 @@ func (t *workTree) known(in string) bool {
 	return false
 }
 
-// read compares all that the commit has at a path.
+// read compares all files of the commit at a path.
 func (t *workTree) read(ctx context.Context, in string) error {
 	blobs, _, err := t.list(ctx, in)
 	if err != nil {
@@ -134,7 +133,7 @@ func (t *workTree) read(ctx context.Context, in string) error {
 	return nil
 }
 
-// sameAs reports whether a file holds the blob.
+// sameAs reports whether a file has the content of the blob.
 func (b *blob) sameAs(file string) bool {
 	info, err := os.Lstat(file)
 	switch {
@@ -153,7 +152,7 @@ func (b *blob) sameAs(file string) bool {
 	return b.is(data) || b.is(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
 }
 
-// is reports whether data has the name of the blob (git-scm.com/docs/hash-function-transition).
+// is reports whether data has the object name of the blob (git-scm.com/docs/hash-function-transition).
 func (b *blob) is(data []byte) bool {
 	h := sha1.New() //nolint:gosec // as above
 	if len(b.id) == hex.EncodedLen(sha256.Size) {

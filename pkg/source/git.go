@@ -18,25 +18,25 @@ import (
 	"toolctl.dev/toolctl/pkg/overlay"
 )
 
-// Git names files of a revision.
+// Git names the files of a revision.
 type Git struct {
 	// Dir is a folder of the repository. Default: that of the first path, or the current one.
 	Dir string
-	// Rev is a revision as git reads it, such as HEAD~1, main or a commit.
+	// Rev is a revision in the syntax of git, such as HEAD~1, main or a commit.
 	Rev string
-	// Paths are the files and folders to read, by their paths on this machine; they need not
-	// be there now. One that the revision does not have is left out.
+	// Paths are the files and folders to read, as paths on this machine; they need not exist now. Paths that the
+	// revision does not have are skipped.
 	Paths []string
-	// InTree are paths within the tree of the revision, which has to have them.
+	// InTree are paths within the tree of the revision, which must exist there.
 	InTree []string
-	// Overlays are those of Paths that are built where the revision has a kustomization.yaml in
-	// them. When there are any, so are those of InTree.
+	// Overlays are those of Paths that are built if the revision has a kustomization.yaml there. If Overlays is not
+	// empty, the paths of InTree are built too.
 	Overlays []string
 }
 
 const maxGitTime = 2 * time.Minute
 
-// LoadGit reads the manifests of a revision. Places in it are named REV:PATH.
+// LoadGit reads the manifests of a revision. Their positions are named REV:PATH.
 func LoadGit(ctx context.Context, g Git, o manifest.Options) (*manifest.Set, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxGitTime)
 	defer cancel()
@@ -96,7 +96,7 @@ func LoadGit(ctx context.Context, g Git, o manifest.Options) (*manifest.Set, err
 	if len(found) == 0 {
 		return &manifest.Set{}, nil
 	}
-	if len(overlays) > 0 { // which may name any file of the repository
+	if len(overlays) > 0 { // an overlay may name any file of the repository
 		if _, err := t.extract(ctx, ".", tmp); err != nil {
 			return nil, err
 		}
@@ -115,15 +115,15 @@ func LoadGit(ctx context.Context, g Git, o manifest.Options) (*manifest.Set, err
 	return set, nil
 }
 
-// local runs git in a repository of this machine, as its user has it.
+// local runs git in a local repository with the configuration of its user.
 func local(host *proc.Host, dir string) *runner {
 	return &runner{host: host, dir: dir, config: inert, env: with(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")}
 }
 
-// inert is the configuration by which git starts no program of a repository.
+// inert is the configuration with which git starts no program of a repository.
 var inert = []string{"core.hooksPath=/dev/null", "core.fsmonitor=false", "protocol.ext.allow=never", "submodule.recurse=false"}
 
-// folderOf is the nearest folder that is there.
+// folderOf returns the nearest existing folder.
 func folderOf(p string) string {
 	for {
 		if info, err := os.Stat(p); err == nil && info.IsDir() {
@@ -137,13 +137,13 @@ func folderOf(p string) string {
 	}
 }
 
-// inTree is a path of this machine as the tree of the repository has it.
+// inTree returns a path of this machine relative to the tree of the repository.
 func inTree(top, p string) (string, error) {
 	abs, err := filepath.Abs(p)
 	if err != nil {
 		return "", err
 	}
-	for _, dir := range []*string{&top, &abs} { // what is there may be reached by symlinks
+	for _, dir := range []*string{&top, &abs} { // the paths may contain symlinks
 		if real, err := filepath.EvalSymlinks(*dir); err == nil {
 			*dir = real
 		}
@@ -155,7 +155,7 @@ func inTree(top, p string) (string, error) {
 	return filepath.ToSlash(rel), nil
 }
 
-// relabel names places by a prefix instead of by the folder that was read.
+// relabel names positions by a prefix instead of the folder that was read.
 func relabel(set *manifest.Set, tmp, prefix string) {
 	label := func(s *v1.Source) {
 		if rel, err := filepath.Rel(tmp, s.File); err == nil && filepath.IsLocal(rel) {

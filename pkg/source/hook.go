@@ -10,32 +10,32 @@ import (
 	"strings"
 )
 
-// HookPath is where a gateway takes webhooks.
+// HookPath is the path at which a gateway accepts webhooks.
 const HookPath = "/hooks/git"
 
-// The bounds of a webhook.
+// Limits of a webhook.
 const (
 	minSecret = 16 // bytes
-	// MaxDelivery is the largest delivery of GitHub.
+	// MaxDelivery is the maximum size of a delivery from GitHub.
 	MaxDelivery = 25 << 20
 )
 
-// hookForm is how forges show that they know the secret of a webhook.
+// hookForm is how a Git host proves that it knows the secret of a webhook.
 type hookForm struct {
 	header, prefix string
-	token          bool // it is the secret itself; else the HMAC-SHA256 of the body in hexadecimal
+	token          bool // the header contains the secret itself; if not, the HMAC-SHA256 of the body in hexadecimal
 }
 
-// hookForms are looked for in this order; the first header that a delivery has counts.
+// hookForms are tried in this order; the first header in a delivery counts.
 var hookForms = []hookForm{
 	{header: "X-Hub-Signature-256", prefix: "sha256="},             // GitHub, Gitea, Forgejo
-	{header: "X-Gitea-Signature"}, {header: "X-Forgejo-Signature"}, // without the others
+	{header: "X-Gitea-Signature"}, {header: "X-Forgejo-Signature"}, // used without the header above
 	{header: "X-Gogs-Signature"}, {header: "X-Hub-Signature", prefix: "sha256="}, // Gogs; Bitbucket
 	{header: "X-Gitlab-Token", token: true}, // GitLab
 }
 
-// NewHook takes the webhook of a forge, which shows that it knows a secret, and calls pull for
-// each. What the delivery says does not matter, and so neither does one that is sent again.
+// NewHook handles the webhook of a Git host, which must prove that it knows a secret, and calls pull for each delivery.
+// The content of a delivery is ignored, so a repeated delivery is harmless.
 func NewHook(secret string, pull func()) (http.Handler, error) {
 	if len(secret) < minSecret {
 		return nil, errors.New("the secret of the webhook is too short: expected at least 16 characters, such as 'openssl rand -hex 32' prints")
@@ -43,7 +43,7 @@ func NewHook(secret string, pull func()) (http.Handler, error) {
 	return &hook{secret: []byte(secret), pull: pull}, nil
 }
 
-// mismatch follows the header of a delivery whose sender does not know the secret.
+// mismatch follows the header in the error for a sender who does not know the secret.
 const mismatch = " does not match: the webhook must use the secret of --hook-secret-file, and no proxy may change the body"
 
 type hook struct {
@@ -62,7 +62,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "expected a signature in the header X-Hub-Signature-256: sha256=HMAC, or as Gitea, Forgejo, Gogs and Bitbucket send it, or the secret in X-Gitlab-Token", http.StatusUnauthorized)
 		return
 	}
-	if form.token && !hmac.Equal(digest(h.secret), given) { // nothing of the body is needed to say so
+	if form.token && !hmac.Equal(digest(h.secret), given) { // a wrong token needs no body to be refused
 		http.Error(w, form.header+mismatch, http.StatusUnauthorized)
 		return
 	}
@@ -87,8 +87,8 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// shown returns how a delivery shows that it knows the secret, and the HMAC, or the digest of
-// the secret, that it has; nil for none.
+// shown returns the form in which a delivery proves that it knows the secret, with its HMAC, or the digest of its
+// token; nil if it has no proof.
 func shown(r *http.Request) (hookForm, []byte) {
 	for _, f := range hookForms {
 		value := r.Header.Get(f.header)
@@ -107,7 +107,7 @@ func shown(r *http.Request) (hookForm, []byte) {
 	return hookForm{}, nil
 }
 
-// digest makes secrets of one length, so that comparing them takes the same time.
+// digest gives secrets the same length, so that comparisons take constant time.
 func digest(secret []byte) []byte {
 	sum := sha256.Sum256(secret)
 	return sum[:]

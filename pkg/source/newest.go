@@ -8,9 +8,8 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// Newest returns the revision that the address names now and its manifests, and changes nothing
-// of what is used. The error of one that is bad is a [*RevisionError], and what could be read of
-// its manifests is returned too.
+// Newest returns the current revision of the address and its manifests, without using them. The error for a bad
+// revision is a [*RevisionError], and the manifests that could be read are returned too.
 func (r *Remote) Newest(ctx context.Context) (revision string, set *manifest.Set, err error) {
 	r.pulling.Lock()
 	defer r.pulling.Unlock()

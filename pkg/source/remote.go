@@ -20,25 +20,25 @@ import (
 	"toolctl.dev/toolctl/pkg/overlay"
 )
 
-// Origin is where the files of a [Remote] come from.
+// Origin is the origin of the files of a [Remote].
 type Origin interface {
 	fmt.Stringer
-	// Head returns the revision that the address names now.
+	// Head returns the current revision of the address.
 	Head(ctx context.Context) (revision string, err error)
-	// Fetch writes the files of a revision into a folder and returns the path in it where the
-	// manifests are. A [*RevisionError] says that the revision is not to be served.
+	// Fetch writes the files of a revision into a folder and returns the path of the manifests in it. A
+	// [*RevisionError] says that the revision must not be served.
 	Fetch(ctx context.Context, revision, dir string) (Files, error)
-	// Trust changes when what is trusted does, so that a revision is judged anew.
+	// Trust returns a text that changes when the trusted keys change, so that a revision is checked again.
 	Trust() (string, error)
-	// Older returns revisions before one, the newest first, as many as are worth a try.
+	// Older returns earlier revisions, newest first, as many as are worth trying.
 	Older(ctx context.Context, revision string) ([]string, error)
-	// Descends reports whether a revision comes after an earlier one. It is true where the
-	// revisions of an origin have no order, and where the address names the revision itself.
+	// Descends reports whether a revision is a descendant of an earlier one. It returns true if the revisions of the
+	// origin have no order, or if the address names the revision itself.
 	Descends(ctx context.Context, revision, earlier string) (bool, error)
 	io.Closer
 }
 
-// Files are those of a revision.
+// Files are the files of a revision.
 type Files struct {
 	Path    string // within the folder, with slashes
 	leftOut []leftOut
@@ -46,58 +46,57 @@ type Files struct {
 
 // RemoteOptions configure a [Remote]. The zero value has the defaults.
 type RemoteOptions struct {
-	// Interval is how often the origin is asked for news. Default: 30 seconds.
+	// Interval is the interval at which the origin is polled. Default: 30 seconds.
 	Interval time.Duration
-	// Manifests are for reading; a folder with a kustomization.yaml is built, whatever Build is.
+	// Manifests are options for reading. A folder with a kustomization.yaml is always built, regardless of Build.
 	Manifests manifest.Options
-	// Check returns what is wrong with a set besides [manifest.Set.Violations]. A warning is no
-	// reason to refuse it. Default: nothing is.
+	// Check returns violations of a set in addition to [manifest.Set.Violations]. Warnings do not make a revision bad.
+	// Default: no check.
 	Check func(context.Context, *manifest.Set) ([]v1.Violation, error)
-	// Older uses, when the first revision is bad, the newest good one before it. Default: that is
-	// an error, as it is later.
+	// Older uses the newest good revision if the first revision is bad. Default: a bad first revision is an error, like
+	// a bad later one.
 	Older bool
-	// AllowRollback uses revisions that do not descend from the one before, as after a force
-	// push. Default: such a revision is bad.
+	// AllowRollback uses revisions that do not descend from the previous one, as after a force push. Default: such a
+	// revision is bad.
 	AllowRollback bool
-	// Logger is told which revision is used in the place of a bad one. Default: nobody is.
+	// Logger logs which revision replaces a bad one. Default: nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock of [Status]. Default: time.Now.
 	Now func() time.Time
 }
 
-// Remote is manifests that are pulled from elsewhere, as a source of a gateway. A revision with
-// a violation is never returned: the error says what is wrong in it. Its methods may be called
-// by many goroutines at once.
+// Remote is a source of manifests for a gateway that pulls them from an origin. It never returns a revision with a
+// violation: the error lists the violations. Its methods are safe for concurrent use.
 type Remote struct {
 	origin Origin
 	opts   RemoteOptions
 	poked  chan struct{}
 
 	pulling sync.Mutex // one pull at a time
-	tried   *attempt   // the last one that a revision decided
-	memory  Memory     // nil: Status has what was used before
+	tried   *attempt   // the last checked revision
+	memory  Memory     // nil: Status has the last used revision
 
 	mu     sync.Mutex
 	status Status
 }
 
-// Memory remembers which revision was used last, beyond one process.
+// Memory remembers across processes which revision was used last.
 type Memory interface {
-	// Last returns the revision that was used last; empty when none is known.
+	// Last returns the last used revision, or "" if it is unknown.
 	Last(ctx context.Context) (revision string, err error)
-	// Use is told of a revision before it is used. After an error it is not.
+	// Use saves a revision before it is used. If it returns an error, the revision is not used.
 	Use(ctx context.Context, revision string) error
 }
 
-// attempt is a revision that was judged.
+// attempt is a checked revision.
 type attempt struct {
 	revision, trust string
 	set             *manifest.Set
 	err             error
-	failure         *Failure // of a revision that is bad
+	failure         *Failure // of a bad revision
 }
 
-// NewRemote makes a source of an origin, which it closes.
+// NewRemote returns a source with an origin, which the source closes.
 func NewRemote(origin Origin, o RemoteOptions) *Remote {
 	if o.Interval <= 0 {
 		o.Interval = 30 * time.Second
@@ -111,21 +110,21 @@ func NewRemote(origin Origin, o RemoteOptions) *Remote {
 	return &Remote{origin: origin, opts: o, poked: make(chan struct{}, 1), status: Status{Source: origin.String()}}
 }
 
-// Remember makes m remember which revision is used: a revision that does not descend from it is
-// refused in later processes, too. It has to be called before the first Load.
+// Remember sets the memory for the used revision, so that later processes also refuse a revision that does not descend
+// from it. It must be called before the first Load.
 func (r *Remote) Remember(m Memory) {
 	r.pulling.Lock()
 	defer r.pulling.Unlock()
 	r.memory = m
 }
 
-// Close ends what the origin holds.
+// Close closes the origin.
 func (r *Remote) Close() error { return r.origin.Close() }
 
 const maxPull = 5 * time.Minute
 
-// Load returns the manifests of the revision that the address names now; see
-// [RemoteOptions].Older for the first. A revision is fetched once.
+// Load returns the manifests of the current revision of the address; see [RemoteOptions].Older for the first one. It
+// fetches a revision only once.
 func (r *Remote) Load(ctx context.Context) (*manifest.Set, error) {
 	r.pulling.Lock()
 	defer r.pulling.Unlock()
@@ -178,7 +177,7 @@ func (r *Remote) Load(ctx context.Context) (*manifest.Set, error) {
 	return set, nil
 }
 
-// last returns the revision that was used last, here or by another process.
+// last returns the revision that was used last, by this or another process.
 func (r *Remote) last(ctx context.Context) (string, error) {
 	if r.memory == nil {
 		return r.Status().Revision, nil
@@ -190,7 +189,7 @@ func (r *Remote) last(ctx context.Context) (string, error) {
 	return last, nil
 }
 
-// use notes that a revision is used from now on.
+// use records that a revision is used from now on.
 func (r *Remote) use(ctx context.Context, revision, from string, newer *Failure) error {
 	if r.memory != nil {
 		if err := r.memory.Use(ctx, revision); err != nil {
@@ -204,8 +203,8 @@ func (r *Remote) use(ctx context.Context, revision, from string, newer *Failure)
 	return nil
 }
 
-// judged reads a revision. One that does not descend from the last that was used is bad, too; where it
-// may be used all the same, from is that last one.
+// judged reads and checks a revision. A revision that does not descend from the last used one is bad too; if it may be
+// used anyway, from is the last one.
 func (r *Remote) judged(ctx context.Context, revision, last string) (set *manifest.Set, from string, err error) {
 	set, err = r.read(ctx, revision)
 	if err != nil || last == "" || last == revision {
@@ -226,7 +225,7 @@ func (r *Remote) judged(ctx context.Context, revision, last string) (set *manife
 	return set, "", &RevisionError{Revision: revision, Err: why}
 }
 
-// older returns the newest good revision before a bad one, and nothing before the last that was used.
+// older returns the newest good revision before a bad one, but none before the last used one.
 func (r *Remote) older(ctx context.Context, head, last string) (string, *manifest.Set) {
 	all, err := r.origin.Older(ctx, head)
 	if err != nil {
@@ -243,7 +242,7 @@ func (r *Remote) older(ctx context.Context, head, last string) (string, *manifes
 	return "", nil
 }
 
-// read fetches a revision and judges it.
+// read fetches and checks a revision.
 func (r *Remote) read(ctx context.Context, revision string) (*manifest.Set, error) {
 	tmp, err := os.MkdirTemp("", "toolctl-source-")
 	if err != nil {
@@ -259,7 +258,7 @@ func (r *Remote) read(ctx context.Context, revision string) (*manifest.Set, erro
 	}
 	set, err := r.load(ctx, revision, tmp, files, false)
 	if bad := new(RevisionError); errors.As(err, &bad) && bad.Err == nil {
-		return r.load(ctx, revision, tmp, files, true) // once more, for the places of all fields: they take much memory
+		return r.load(ctx, revision, tmp, files, true) // again, for the positions of all fields, which need much memory
 	}
 	return set, err
 }
@@ -305,7 +304,7 @@ func (r *Remote) load(ctx context.Context, revision, dir string, files Files, pl
 	return set, judge(revision, violations)
 }
 
-// unread returns what keeps a revision from being served because it is not read.
+// unread returns a violation for each skipped manifest file, because such a revision is not served.
 func unread(files Files) []v1.Violation {
 	var all []v1.Violation
 	for _, l := range files.leftOut {
@@ -324,16 +323,16 @@ func (f Files) within(p string) bool {
 	return f.Path == "." || p == f.Path || strings.HasPrefix(p, f.Path+"/")
 }
 
-// Pull asks for news at once, of whoever watches.
+// Pull makes Watch signal at once that the origin should be polled.
 func (r *Remote) Pull() {
 	select {
 	case r.poked <- struct{}{}:
-	default: // it is asked already
+	default: // a signal is already pending
 	}
 }
 
-// Watch tells once an interval that there may be news, and after each [Remote.Pull]. It does not
-// ask the origin: Load does.
+// Watch signals possible changes once per interval, and after each [Remote.Pull]. It does not poll the origin: Load
+// does.
 func (r *Remote) Watch(ctx context.Context, _ func(error)) (<-chan struct{}, error) {
 	told := make(chan struct{}, 1)
 	go func() {
@@ -349,7 +348,7 @@ func (r *Remote) Watch(ctx context.Context, _ func(error)) (<-chan struct{}, err
 			}
 			select {
 			case told <- struct{}{}:
-			default: // one load sees both
+			default: // one load sees both changes
 			}
 		}
 	}()

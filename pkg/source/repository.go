@@ -14,13 +14,12 @@ import (
 	"toolctl.dev/toolctl/pkg/overlay"
 )
 
-// Repository is an origin that asks a repository of git, by the program git. Nothing of the
-// repository is run: it has no work tree, hooks, filters and submodules are not looked at, and git
-// speaks the one protocol of the address. Each revision is fetched into a folder of its own,
-// without the history.
+// Repository is an origin that reads a Git repository with the program git. It runs no program of the repository: there
+// is no work tree, hooks, filters and submodules are ignored, and git uses only the protocol of the address. Each
+// revision is fetched into its own folder, without the history.
 type Repository struct {
 	address Address
-	signers *signers // nil: a commit needs no signature
+	signers *signers // nil: commits need no signature
 	host    *proc.Host
 	env     []string
 	config  []string
@@ -29,22 +28,20 @@ type Repository struct {
 
 // RepositoryOptions configure a [Repository].
 type RepositoryOptions struct {
-	// Environ is the environment of git. Variables of git that would lead it elsewhere are
-	// left out. Default: [os.Environ].
+	// Environ is the environment of git, without the variables that would redirect git. Default: [os.Environ].
 	Environ []string
-	// RequireSigned is a file of keys, as [Repository] wants them: allowed signers of SSH, or
-	// public keys of OpenPGP. A commit that none of them signed is bad. Default: no signature is
-	// needed.
+	// RequireSigned is a file of keys in a form for [Repository]: allowed signers of SSH, or public keys of OpenPGP. A
+	// commit without a signature by one of these keys is bad. Default: signatures are not required.
 	RequireSigned string
 }
 
-// Variables of the environment that say who signs in to an address of git+https.
+// Environment variables with the credentials for an address of git+https.
 const (
 	UserVariable     = "TOOLCTL_GIT_USERNAME"
 	PasswordVariable = "TOOLCTL_GIT_PASSWORD" //nolint:gosec // it is the name of one
 )
 
-// NewRepository makes an origin of an address of git.
+// NewRepository returns an origin for a Git address.
 func NewRepository(a Address, o RepositoryOptions) (*Repository, error) {
 	if !a.IsGit() {
 		return nil, fmt.Errorf("%s is not a Git repository", a)
@@ -66,16 +63,16 @@ func NewRepository(a Address, o RepositoryOptions) (*Repository, error) {
 	return r, nil
 }
 
-// fetching is the configuration by which git fetches: it starts nothing of its own, checks what
-// it gets, and writes one file that can be bounded.
+// fetching returns the configuration for fetching: git starts no other programs, checks the received objects, and
+// writes one file whose size can be limited.
 func fetching() []string {
 	return append(slices.Clone(inert), "core.symlinks=false", "fetch.recurseSubmodules=false", "fetch.unpackLimit=1", "transfer.unpackLimit=1",
 		"fetch.fsckObjects=true", "transfer.fsckObjects=true", "transfer.bundleURI=false", "gc.auto=0", "maintenance.auto=false", "protocol.version=2",
 		"advice.defaultBranchName=false")
 }
 
-// credentials has git take who signs in from the environment, for the host of the address alone.
-// The command has the names of the variables, so that their values are in no list of processes.
+// credentials makes git read the credentials from the environment, for the host of the address only. The command line
+// contains only the names of the variables, so that the values do not appear in process lists.
 func credentials(a Address) []string {
 	host := strings.TrimPrefix(a.Remote, "https://")
 	host, _, _ = strings.Cut(host, "/")
@@ -93,13 +90,12 @@ func variable(environ []string, name string) string {
 	return value
 }
 
-// ofGit are the variables of git that stay: how it signs in and reaches a server, and whose
-// configuration it reads. Others, such as GIT_DIR, would lead it elsewhere, or write secrets to
-// its log.
+// ofGit are the variables of git that are kept: for signing in, reaching a server, and the user's configuration.
+// Others, such as GIT_DIR, would redirect git or write secrets to its log.
 var ofGit = []string{"GIT_ASKPASS", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_",
 	"GIT_SSL_", "GIT_PROXY_SSL_", "GIT_HTTP_", "GIT_EXEC_PATH"}
 
-// environment is that of git: it asks nobody, and speaks one protocol.
+// environment returns the environment of git, which prevents prompts and allows only one protocol.
 func environment(environ []string, protocol string) []string {
 	var env []string
 	for _, e := range environ {
@@ -113,7 +109,7 @@ func environment(environ []string, protocol string) []string {
 		"GIT_OPTIONAL_LOCKS=0", "GIT_ATTR_NOSYSTEM=1", "SSH_ASKPASS_REQUIRE=never", "LC_ALL=C")
 }
 
-// with sets variables. Of two with one name a program may read either.
+// with sets variables and removes duplicates, because a program may read either of two variables with the same name.
 func with(env []string, variables ...string) []string {
 	all := slices.Clone(variables)
 	for _, e := range env {
@@ -131,13 +127,13 @@ func (r *Repository) git(dir string) *runner {
 
 func (r *Repository) String() string { return r.address.String() }
 
-// Close ends what runs git.
+// Close closes the process host that runs git.
 func (r *Repository) Close() error {
 	r.host.Close()
 	return nil
 }
 
-// Trust is what the file of keys holds.
+// Trust returns the content of the file of keys.
 func (r *Repository) Trust() (string, error) {
 	if r.signers == nil {
 		return "", nil
@@ -149,7 +145,7 @@ func (r *Repository) Trust() (string, error) {
 	return k.digest, nil
 }
 
-// Head asks which commit the address names. Of a branch and a tag of one name it is the branch.
+// Head returns the commit that the address names. If a branch and a tag have the same name, the branch counts.
 func (r *Repository) Head(ctx context.Context) (string, error) {
 	if wholeCommit.MatchString(r.address.Ref) {
 		return r.address.Ref, nil
@@ -161,7 +157,7 @@ func (r *Repository) Head(ctx context.Context) (string, error) {
 	case ref != "":
 		names = []string{"refs/heads/" + ref, "refs/tags/" + ref + "^{}", "refs/tags/" + ref}
 	}
-	dir, err := os.MkdirTemp("", "toolctl-git-") // it is no repository: no configuration of one is read
+	dir, err := os.MkdirTemp("", "toolctl-git-") // an empty folder, so that git reads no repository configuration
 	if err != nil {
 		return "", err
 	}
@@ -187,8 +183,7 @@ func (r *Repository) Head(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("the repository has no branch or tag %q", r.address.Ref)
 }
 
-// Fetch fetches one commit and writes its files, those of the address's path and, when that is
-// built from others, all.
+// Fetch fetches one commit and writes its files: those at the address's path, or all if the path is built from others.
 func (r *Repository) Fetch(ctx context.Context, revision, dir string) (Files, error) {
 	clone, err := r.clone(ctx, revision, "--depth=1")
 	if err != nil {
@@ -214,8 +209,8 @@ func (r *Repository) Fetch(ctx context.Context, revision, dir string) (Files, er
 	return Files{Path: path.Clean(r.address.Path), leftOut: left}, nil
 }
 
-// clone fetches a commit, with those before it that the options of git leave, into a bare repository of
-// its own, which the caller removes. A commit that is no branch's or tag's is fetched by its name.
+// clone fetches a commit, with the earlier commits that the options of git include, into a temporary bare repository,
+// which the caller must remove. It fetches by hash a commit that is not the head of a branch or tag.
 func (r *Repository) clone(ctx context.Context, commit string, options ...string) (_ *runner, err error) {
 	dir, err := os.MkdirTemp("", "toolctl-git-")
 	if err != nil {
@@ -242,7 +237,7 @@ func (r *Repository) clone(ctx context.Context, commit string, options ...string
 	return g, err
 }
 
-// full reports whether a file of a clone has reached the limit: git does not say why it ended.
+// full reports whether a file of a clone has reached the size limit, because git does not report this.
 func (r *Repository) full(dir string) bool {
 	packs, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*"))
 	return err == nil && r.limits.FileBytes > 0 && slices.ContainsFunc(packs, func(p string) bool {
@@ -253,17 +248,17 @@ func (r *Repository) full(dir string) bool {
 
 const maxOlder = 20
 
-// Older returns the commits before one, on its first line of parents.
+// Older returns the commits before a commit, following first parents.
 func (r *Repository) Older(ctx context.Context, revision string) ([]string, error) {
 	if wholeCommit.MatchString(r.address.Ref) {
-		return nil, nil // it is this one or none
+		return nil, nil // the address names this commit only
 	}
 	all, err := r.history(ctx, revision, maxOlder+1, "--first-parent", fmt.Sprintf("--max-count=%d", maxOlder+1))
 	return all[min(1, len(all)):], err
 }
 
-// Descends reports whether a commit is another or has it among those before it. One that the
-// address itself names was chosen by whoever runs toolctl.
+// Descends reports whether a commit is equal to another or its descendant. A commit in the address itself was chosen by
+// the user, so it always descends.
 func (r *Repository) Descends(ctx context.Context, revision, earlier string) (bool, error) {
 	if wholeCommit.MatchString(r.address.Ref) {
 		return true, nil
@@ -275,13 +270,13 @@ func (r *Repository) Descends(ctx context.Context, revision, earlier string) (bo
 			return err == nil, err
 		}
 		if len(all) < near {
-			break // that was the whole
+			break // this was the whole history
 		}
 	}
 	return false, nil
 }
 
-// history returns a commit and those before it, up to a depth; 0 is all. It asks for commits alone.
+// history returns a commit and its ancestors, up to a depth; 0 means all. It fetches only commits.
 func (r *Repository) history(ctx context.Context, revision string, depth int, options ...string) ([]string, error) {
 	fetch := []string{"--filter=tree:0"}
 	if depth > 0 {

@@ -16,12 +16,12 @@ import (
 	"toolctl.dev/toolctl/internal/proc"
 )
 
-// The bounds of one run of git.
+// Limits of one run of git.
 const (
-	maxOutput  = 64 << 20  // of what is not the content of files
+	maxOutput  = 64 << 20  // of output other than file contents
 	maxWritten = 512 << 20 // of each file that git writes, and so of a pack
 	maxMemory  = 4 << 30
-	maxReason  = 400             // characters of why it failed
+	maxReason  = 400             // characters of the error message
 	stopStep   = 2 * time.Second // from SIGTERM to SIGKILL
 )
 
@@ -35,7 +35,7 @@ type runner struct {
 	limits proc.Limits
 }
 
-// limited are the limits where a system has them.
+// limited returns the resource limits that the system supports.
 func limited() proc.Limits {
 	if runtime.GOOS == "windows" {
 		return proc.Limits{}
@@ -43,7 +43,7 @@ func limited() proc.Limits {
 	return proc.Limits{FileBytes: maxWritten, MemoryBytes: maxMemory}
 }
 
-// run returns what git prints.
+// run returns the output of git.
 func (r *runner) run(ctx context.Context, args ...string) (string, error) {
 	var out bytes.Buffer
 	err := r.pipe(ctx, "", func(in io.Reader) error {
@@ -56,8 +56,8 @@ func (r *runner) run(ctx context.Context, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// pipe runs git, whose output is for read; what read leaves ends the process. When ctx ends, git
-// ends with all that it started.
+// pipe runs git and passes its output to read. When read returns early, the process is ended. When ctx ends, git and
+// all its child processes end.
 func (r *runner) pipe(ctx context.Context, stdin string, read func(io.Reader) error, args ...string) error {
 	all := []string{"--no-pager", "--literal-pathspecs"}
 	for _, c := range r.config {
@@ -69,7 +69,7 @@ func (r *runner) pipe(ctx context.Context, stdin string, read func(io.Reader) er
 	return r.start(ctx, "git", append(all, args...), args[0], stdin, read)
 }
 
-// start runs a program; what is what it does, for messages.
+// start runs a program; what describes it in messages.
 func (r *runner) start(ctx context.Context, name string, args []string, what, stdin string, read func(io.Reader) error) error {
 	program, err := exec.LookPath(name)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *runner) start(ctx context.Context, name string, args []string, what, st
 	wrote := make(chan struct{})
 	go func() {
 		defer close(wrote)
-		_, _ = io.WriteString(child.Stdin, stdin) // it may not want to read it all
+		_, _ = io.WriteString(child.Stdin, stdin) // the program may not read all of it
 		_ = child.Stdin.Close()
 	}()
 	err = read(child.Stdout)
@@ -106,12 +106,12 @@ func (r *runner) start(ctx context.Context, name string, args []string, what, st
 	return nil
 }
 
-// gitError is a program that failed, in its own words.
+// gitError is the failure of a program, with its error message.
 type gitError struct{ command, reason string }
 
 func (e *gitError) Error() string { return e.command + ": " + e.reason }
 
-// said is what git writes to stderr, as far as a message has room for it.
+// said is the error output of git, shortened for a message.
 type said struct{ first, fatal string }
 
 func (s *said) add(line []byte) {
@@ -124,7 +124,7 @@ func (s *said) add(line []byte) {
 	s.first = cmp.Or(s.first, text)
 }
 
-// userinfo is who signs in in an address, and the secret.
+// userinfo matches the user and the secret in an address.
 var userinfo = regexp.MustCompile(`://[^/\s'"]*@`)
 
 func (s *said) reason(outcome string) string {

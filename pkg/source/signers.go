@@ -16,7 +16,7 @@ import (
 	"toolctl.dev/toolctl/internal/regular"
 )
 
-// signers are who may sign commits.
+// signers verifies the signatures of commits.
 type signers struct{ file string }
 
 type keys struct {
@@ -29,7 +29,7 @@ const maxKeys = 1 << 20
 
 var armor = []byte("-----BEGIN PGP PUBLIC KEY BLOCK-----")
 
-// read reads the file of keys: it may change while the program runs.
+// read reads the file of keys, which may change while the program runs.
 func (s *signers) read() (*keys, error) {
 	text, err := regular.ReadFile(s.file)
 	switch {
@@ -55,7 +55,7 @@ func isKeyType(s string) bool {
 	return strings.HasPrefix(s, "ssh-") || strings.HasPrefix(s, "ecdsa-") || strings.HasPrefix(s, "sk-")
 }
 
-// verify refuses a commit that none of the keys signed.
+// verify returns an error for a commit that none of the keys signed.
 func (s *signers) verify(ctx context.Context, g *runner, commit string) error {
 	k, err := s.read()
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *signers) verify(ctx context.Context, g *runner, commit string) error {
 		return err
 	}
 	v := *g
-	// A signature of another kind than the keys is looked at by no program.
+	// Signatures of other types than the keys must not start a program.
 	v.config = append(slices.Clone(g.config), "gpg.x509.program=false")
 	if k.openPGP {
 		v.env = with(g.env, "GNUPGHOME="+dir)
@@ -92,7 +92,7 @@ func (s *signers) verify(ctx context.Context, g *runner, commit string) error {
 	return nil
 }
 
-// importKeys makes the file of OpenPGP keys a keyring.
+// importKeys imports the file of OpenPGP keys into a keyring.
 func importKeys(ctx context.Context, r *runner, file string) error {
 	err := r.start(ctx, "gpg", []string{"--batch", "--no-tty", "--quiet", "--no-autostart", "--import", file}, "--import", "", func(in io.Reader) error {
 		_, err := io.Copy(io.Discard, io.LimitReader(in, maxOutput))

@@ -9,30 +9,30 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// Status says which revision of a [Remote] is used. It holds no secret.
+// Status describes the used revision of a [Remote]. It contains no secrets.
 type Status struct {
 	// Source is the address.
 	Source string `json:"source"`
-	// Revision is the commit, or the digest of the package, that is used; empty before the first good one.
+	// Revision is the used commit or package digest; it is empty before the first good one.
 	Revision string `json:"commit,omitempty"`
-	// Since is when it came into use here.
+	// Since is when it was first used here.
 	Since *time.Time `json:"since,omitempty"`
 	// Checked is when the source was last reached.
 	Checked *time.Time `json:"checked,omitempty"`
-	// RolledBackFrom is the revision that was used before, when Revision does not descend from it.
+	// RolledBackFrom is the previously used revision, if Revision does not descend from it.
 	RolledBackFrom string `json:"rolled_back_from,omitempty"`
-	// Failed is why the source's newest revision is not used; absent when it is.
+	// Failed says why the source's newest revision is not used; it is absent if that revision is used.
 	Failed *Failure `json:"failed,omitempty"`
 }
 
 // Failure is a revision that is not used, or a source that cannot be reached.
 type Failure struct {
-	// Revision is empty when the source could not be asked.
+	// Revision is empty if the source could not be reached.
 	Revision string    `json:"commit,omitempty"`
 	At       time.Time `json:"at"`
-	// Places are FILE:LINE:COLUMN of what is wrong in it, the first of them.
+	// Places are the positions of the first violations, as FILE:LINE:COLUMN.
 	Places []string `json:"places,omitempty"`
-	// Reason says what is wrong, without what manifests hold.
+	// Reason is the error, without contents of manifests.
 	Reason string `json:"reason"`
 }
 
@@ -47,18 +47,18 @@ func (f *Failure) String() string {
 	return text
 }
 
-// Named is a revision in a sentence.
+// Named returns a revision in words.
 func Named(revision string) string {
 	if strings.HasPrefix(revision, "sha256:") {
-		return revision // of a package
+		return revision // the digest of a package
 	}
 	return "commit " + revision
 }
 
-// RevisionError says that a revision is not to be served.
+// RevisionError says that a revision must not be served.
 type RevisionError struct {
 	Revision string
-	// Violations are what is wrong with its manifests; Err is what else is.
+	// Violations are the violations of its manifests; Err is any other error.
 	Violations []v1.Violation
 	Err        error
 }
@@ -82,7 +82,7 @@ func (e *RevisionError) Error() string {
 
 func (e *RevisionError) Unwrap() error { return e.Err }
 
-// judge returns the error of a revision with violations.
+// judge returns the error for a revision with violations.
 func judge(revision string, violations []v1.Violation) error {
 	bad := &RevisionError{Revision: revision}
 	seen := map[string]bool{}
@@ -98,14 +98,15 @@ func judge(revision string, violations []v1.Violation) error {
 	return bad
 }
 
-// Status returns which revision is used.
+// Status returns the status of the used revision.
 func (r *Remote) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.status
 }
 
-// using notes that a revision is used from now on, from which it went back to it, and why a newer one is not used.
+// using records that a revision is used from now on, from which revision it rolled back, and why a newer one is not
+// used.
 func (r *Remote) using(revision, from string, newer *Failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +117,7 @@ func (r *Remote) using(revision, from string, newer *Failure) {
 	r.status.Checked, r.status.Failed = &now, newer
 }
 
-// unchanged notes that the source has nothing new.
+// unchanged records that the source has no new revision.
 func (r *Remote) unchanged(t *attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +125,7 @@ func (r *Remote) unchanged(t *attempt) {
 	r.status.Checked, r.status.Failed = &now, t.failure
 }
 
-// failed notes why the newest revision is not used, and returns the error.
+// failed records why the newest revision is not used, and returns the error.
 func (r *Remote) failed(revision string, err error) error {
 	const places, reason = 3, 300
 	f := &Failure{Revision: revision, At: r.now()}

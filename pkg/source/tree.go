@@ -15,11 +15,11 @@ import (
 	"strings"
 )
 
-// The bounds of what is read of a revision.
+// Limits of reading a revision.
 const (
 	maxFiles     = 100_000
 	maxBytes     = 512 << 20
-	maxFileBytes = 10 << 20 // larger files are left out: no manifest may be so large
+	maxFileBytes = 10 << 20 // larger files are skipped: no manifest may be so large
 	maxPath      = 4096
 )
 
@@ -27,8 +27,8 @@ const (
 type tree struct {
 	*runner
 	commit string
-	name   string // as messages have it
-	links  bool   // symlinks are written as such; they are left out else
+	name   string // for messages
+	links  bool   // symlinks are written as such; otherwise they are skipped
 }
 
 // blob is a file of the tree.
@@ -37,11 +37,11 @@ type blob struct {
 	link     bool
 }
 
-// leftOut is a file of the tree that is not read.
+// leftOut is a file of the tree that is skipped.
 type leftOut struct{ path, why string }
 
-// extract writes what the tree has at a path below the folder into. Of a single file it is
-// the folder around it, for the files that manifests name.
+// extract writes the files of the tree at a path below the folder into. For a single file it writes the surrounding
+// folder, because manifests may refer to other files there.
 func (t *tree) extract(ctx context.Context, at, into string) ([]leftOut, error) {
 	blobs, left, err := t.list(ctx, at)
 	if err != nil {
@@ -50,7 +50,7 @@ func (t *tree) extract(ctx context.Context, at, into string) ([]leftOut, error) 
 	if len(blobs)+len(left) == 0 && at != "." {
 		return nil, fmt.Errorf("git: %s has no %s: %w", t.name, at, fs.ErrNotExist)
 	}
-	if len(blobs) == 1 && blobs[0].path == at && blobs[0].link || len(left) == 1 && left[0].path == at { // a link may lead out of what is read
+	if len(blobs) == 1 && blobs[0].path == at && blobs[0].link || len(left) == 1 && left[0].path == at { // a link may lead out of the path
 		if len(left) == 1 {
 			return nil, fmt.Errorf("git: %s at %s %s", at, t.name, left[0].why)
 		}
@@ -61,7 +61,7 @@ func (t *tree) extract(ctx context.Context, at, into string) ([]leftOut, error) 
 			return nil, err
 		}
 	}
-	root, err := os.OpenRoot(into) // what leaves it, by whatever symlink, is refused
+	root, err := os.OpenRoot(into) // refuses paths that leave the folder through symlinks
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,8 @@ func (t *tree) extract(ctx context.Context, at, into string) ([]leftOut, error) 
 	return left, err
 }
 
-// pointer begins what Git LFS commits in the place of a file (github.com/git-lfs/git-lfs/blob/main/docs/spec.md).
+// pointer is the prefix of a file that Git LFS commits in place of the content
+// (github.com/git-lfs/git-lfs/blob/main/docs/spec.md).
 var pointer = []byte("version https://git-lfs.github.com/spec/v1\n")
 
 // list returns the files at and below a path of the tree.
@@ -103,7 +104,7 @@ func (t *tree) list(ctx context.Context, at string) ([]blob, []leftOut, error) {
 	var left []leftOut
 	var total int64
 	for entry := range strings.SplitSeq(out, "\x00") {
-		// MODE blob ID SIZE<TAB>PATH
+		// The format is MODE blob ID SIZE<TAB>PATH.
 		info, name, ok := strings.Cut(entry, "\t")
 		f := strings.Fields(info)
 		if !ok || len(f) != 4 || !fs.ValidPath(name) || len(name) > maxPath {

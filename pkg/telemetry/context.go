@@ -8,9 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// FromEnv returns a context with the trace that TRACEPARENT and TRACESTATE name, so that
-// a command belongs to the trace of the job that runs it
-// (opentelemetry.io/docs/specs/otel/context/env-carriers).
+// FromEnv returns a context with the trace in TRACEPARENT and TRACESTATE, so that a command belongs to the trace of the
+// job that runs it (opentelemetry.io/docs/specs/otel/context/env-carriers).
 func FromEnv(ctx context.Context, env func(string) (string, bool)) context.Context {
 	texts := propagation.MapCarrier{}
 	for key, variable := range map[string]string{"traceparent": "TRACEPARENT", "tracestate": "TRACESTATE"} {
@@ -21,8 +20,7 @@ func FromEnv(ctx context.Context, env func(string) (string, bool)) context.Conte
 	return propagation.TraceContext{}.Extract(ctx, texts)
 }
 
-// LogHandler adds trace_id and span_id to each line that is logged with a context that
-// has a span.
+// LogHandler adds trace_id and span_id to log lines whose context has a span.
 func LogHandler(h slog.Handler) slog.Handler { return logHandler{h} }
 
 type logHandler struct{ slog.Handler }

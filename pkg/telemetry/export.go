@@ -21,7 +21,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// How exporters try again with Options.Retry; the values are the SDK's own.
+// The retry settings of exporters with Options.Retry, which are the defaults of the SDK.
 const (
 	retryFirst = 5 * time.Second
 	retryMost  = 30 * time.Second
@@ -95,8 +95,8 @@ func newMetricExporter(ctx context.Context, name string, o Options) (sdkmetric.E
 	return otlpmetrichttp.New(ctx, otlpmetrichttp.WithRetry(retry))
 }
 
-// spanExporter ends with the life of a Telemetry, and logs its failures itself: the SDK
-// would hand them to a handler that all of a process shares.
+// spanExporter ends with the life of a Telemetry and logs its failures itself, because the SDK would pass them to a
+// process-wide handler.
 type spanExporter struct {
 	sdktrace.SpanExporter
 	life context.Context
@@ -161,7 +161,7 @@ func (f *failure) report(err error) {
 	})
 }
 
-// reason is an error without the address, which may hold a secret.
+// reason returns an error without the address, which may contain a secret.
 func reason(err error) string {
 	var at *url.Error
 	switch {

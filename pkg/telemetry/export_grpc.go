@@ -11,7 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// overGRPC says that this build speaks OTLP over gRPC, which 5 MB of libraries are for.
+// overGRPC says that this build supports OTLP over gRPC, which needs 5 MB of libraries.
 const overGRPC = true
 
 func newGRPCSpanExporter(ctx context.Context, o Options) (sdktrace.SpanExporter, error) {

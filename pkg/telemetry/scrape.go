@@ -11,34 +11,33 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Bounds of what Prometheus may ask for.
+// Limits of scrapes by Prometheus.
 const (
 	maxScrapes    = 4
 	scrapeTimeout = 10 * time.Second
 )
 
-// Handler answers with the metrics in the format of Prometheus; it is nil without
-// Options.Prometheus. Names are those of OpenTelemetry with "_" for ".", and with their
-// unit: toolctl.call.duration is toolctl_call_duration_seconds. Beside them are the
-// usual metrics of the Go runtime and of the process.
+// Handler serves the metrics in the format of Prometheus; it is nil without Options.Prometheus. Names are those of
+// OpenTelemetry with "_" for ".", and with their unit: toolctl.call.duration becomes toolctl_call_duration_seconds. It
+// also serves the usual metrics of the Go runtime and of the process.
 func (t *Telemetry) Handler() http.Handler {
 	if t == nil || t.scraped == nil {
 		return nil
 	}
 	return promhttp.HandlerFor(t.scraped, promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(t.log.Handler(), slog.LevelWarn),
-		ErrorHandling:       promhttp.ContinueOnError, // a part is better than nothing
+		ErrorHandling:       promhttp.ContinueOnError, // partial metrics are better than no metrics
 		MaxRequestsInFlight: maxScrapes,
 		Timeout:             scrapeTimeout,
 	})
 }
 
-// Serve answers GET /metrics with what Handler does, and closes the listener. The function
-// that it returns ends that and waits for it.
+// Serve serves Handler at GET /metrics and closes the listener when it ends. The returned function stops the server and
+// waits for it.
 //
-// Other machines may reach it without a token: who scrapes is elsewhere as a rule, nothing
-// can be called there, and what it tells are names of tools, policies and servers, and
-// counts; no arguments, principals or sessions.
+// Other machines have access without a token: scrapers usually run on other machines, nothing can be called there, and
+// the metrics contain only names of tools, policies and servers, and counts; they contain no arguments, principals or
+// sessions.
 func (t *Telemetry) Serve(ln net.Listener, admit func(metrics http.Handler) http.Handler) (stop func()) {
 	metrics, log := t.Handler(), slog.New(slog.DiscardHandler)
 	if metrics == nil {
@@ -54,16 +53,15 @@ func (t *Telemetry) Serve(ln net.Listener, admit func(metrics http.Handler) http
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = srv.Serve(ln) // its end is ours
+		_ = srv.Serve(ln) // ends with stop
 	}()
 	return func() {
-		_ = srv.Close() // a scrape can be lost
+		_ = srv.Close() // a running scrape may fail
 		<-ended
 	}
 }
 
-// localOnly refuses requests by another name than this machine's, which a web page could
-// bring about (DNS rebinding).
+// localOnly refuses requests with a host name other than this machine's, which a web page could cause by DNS rebinding.
 func localOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host

@@ -46,45 +46,42 @@ import (
 
 // Options configure [Start].
 type Options struct {
-	// Service and Version name this program, unless OTEL_SERVICE_NAME and
-	// OTEL_RESOURCE_ATTRIBUTES do.
+	// Service and Version identify this program, unless OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES do.
 	Service, Version string
-	// Logger takes what cannot be exported, and variables that cannot be understood. It is
-	// given no secrets. Default: none.
+	// Logger logs export failures and invalid variables, without secrets. Default: nothing is logged.
 	Logger *slog.Logger
-	// Console is where the exporter "console" writes. Default: os.Stderr.
+	// Console is the output of the exporter "console". Default: os.Stderr.
 	Console io.Writer
-	// Prometheus keeps the metrics for [Telemetry.Handler] whatever the variables say.
+	// Prometheus keeps the metrics for [Telemetry.Handler], regardless of the variables.
 	Prometheus bool
-	// Retry makes exporters try again for a while when the collector is down, as a long-lived
-	// process should. Default: what cannot be sent is dropped.
+	// Retry makes exporters retry for a while when the collector is down, as a long-lived process should. Default:
+	// unsent data are dropped.
 	Retry bool
-	// FlushTimeout bounds what Close waits for. Default: 2 seconds.
+	// FlushTimeout is the maximum time that Close waits for exports. Default: 2 seconds.
 	FlushTimeout time.Duration
 }
 
 const (
 	defaultFlushTimeout = 2 * time.Second
-	// maxSeries bounds the time series of one instrument: the tools of a large catalog, each
-	// with a few outcomes. What is beyond it is counted as one.
+	// maxSeries is the maximum number of time series of one instrument: enough for the tools of a large catalog with a
+	// few outcomes each. Further series are combined into one.
 	maxSeries = 10_000
 )
 
-// Telemetry is what [Start] set up. A nil *Telemetry is one that is off.
+// Telemetry is the result of [Start]. A nil *Telemetry is disabled.
 type Telemetry struct {
 	log     *slog.Logger
 	flush   time.Duration
-	tracers *sdktrace.TracerProvider // nil when there is none
-	meters  *sdkmetric.MeterProvider // nil when there is none
+	tracers *sdktrace.TracerProvider // nil without span exporters
+	meters  *sdkmetric.MeterProvider // nil without metric readers
 	scraped *prometheus.Registry     // nil without Options.Prometheus
 
 	life   context.Context // ends when exporters must give up
 	giveUp context.CancelFunc
 }
 
-// Start sets up what the variables ask for. A variable that cannot be understood is
-// logged and left out, as OpenTelemetry demands; the error says that something else
-// went wrong.
+// Start sets up telemetry by the environment variables. It logs and ignores an invalid variable, as OpenTelemetry
+// requires, and returns an error for any other failure.
 func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -110,7 +107,7 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	res, err := resource.New(ctx,
 		resource.WithAttributes(semconv.ServiceName(o.Service), semconv.ServiceVersion(o.Version), semconv.ServiceInstanceID(uuid.NewString())),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
-	if err != nil { // what could be read is in res
+	if err != nil { // res has the part that could be read
 		o.Logger.Warn("telemetry: OTEL_RESOURCE_ATTRIBUTES", slog.Any("error", err))
 	}
 	if len(spans) > 0 {
@@ -122,7 +119,7 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// TracerProvider makes spans; it is nil when nobody wants any.
+// TracerProvider creates spans; it is nil without exporters.
 func (t *Telemetry) TracerProvider() trace.TracerProvider {
 	if t == nil || t.tracers == nil {
 		return nil
@@ -130,7 +127,7 @@ func (t *Telemetry) TracerProvider() trace.TracerProvider {
 	return t.tracers
 }
 
-// MeterProvider makes instruments; it is nil when nobody reads them.
+// MeterProvider creates instruments; it is nil without readers.
 func (t *Telemetry) MeterProvider() metric.MeterProvider {
 	if t == nil || t.meters == nil {
 		return nil
@@ -138,14 +135,13 @@ func (t *Telemetry) MeterProvider() metric.MeterProvider {
 	return t.meters
 }
 
-// Close exports what is left, for at most Options.FlushTimeout, and ends the exporters.
-// It returns when they have ended.
+// Close exports the remaining data, for at most Options.FlushTimeout, and shuts the exporters down. It returns when
+// they have ended.
 func (t *Telemetry) Close() error {
 	if t == nil {
 		return nil
 	}
-	// The SDK would go on in the background after its context has ended; what makes it end
-	// is that its exporters give up.
+	// The SDK would continue in the background after its context has ended, so the exporters must give up.
 	defer t.giveUp()
 	defer time.AfterFunc(t.flush, t.giveUp).Stop()
 	ctx := context.WithoutCancel(t.life)
@@ -159,7 +155,7 @@ func (t *Telemetry) Close() error {
 	return errors.Join(errs[:]...)
 }
 
-// signal is what the variables say of spans, or of metrics.
+// signal is the configuration of spans or of metrics in the variables.
 type signal struct {
 	name string // for messages
 	key  string // TRACES or METRICS
@@ -167,7 +163,7 @@ type signal struct {
 
 var traces, metrics = signal{"traces", "TRACES"}, signal{"metrics", "METRICS"}
 
-// exporters returns what the variables ask for; unknown names are logged.
+// exporters returns the exporters that the variables select, and logs unknown names.
 func (s signal) exporters(log *slog.Logger) []string {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
 		return nil
@@ -191,7 +187,7 @@ func (s signal) exporters(log *slog.Logger) []string {
 	return names
 }
 
-// protocol is how OTLP is spoken; false when it is one that we do not speak.
+// protocol returns the OTLP protocol, or false if this build does not support it.
 func (s signal) protocol(log *slog.Logger) (string, bool) {
 	const otlpHTTP, grpc = "http/protobuf", "grpc"
 	for _, variable := range []string{"OTEL_EXPORTER_OTLP_" + s.key + "_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {

@@ -15,15 +15,15 @@ import (
 	"toolctl.dev/toolctl/internal/fileset"
 )
 
-// The bounds of a package.
+// Limits of a package.
 const (
 	maxFiles     = 10_000
 	maxFileBytes = 10 << 20
 	maxBytes     = 128 << 20 // of all files
-	maxArchive   = 64 << 20  // as it is transferred
+	maxArchive   = 64 << 20  // compressed
 )
 
-// pack returns an archive of files, by slash-separated paths: the same for the same files.
+// pack returns an archive of files by slash-separated paths. The same files give the same archive.
 func pack(files map[string][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)
@@ -55,8 +55,8 @@ func pack(files map[string][]byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// unpack returns the files of an archive. Whatever is not a regular file, has a name that
-// [fileset.Check] refuses or is beyond a bound is an error, which names all such files.
+// unpack returns the files of an archive. It returns an error that names all entries that are not regular files, have a
+// name that [fileset.Check] refuses, or exceed a limit.
 func unpack(data []byte) (map[string][]byte, error) {
 	zip, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -65,7 +65,7 @@ func unpack(data []byte) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	var names []string
 	var others []error
-	const headers = maxFiles * 4096 // around the files
+	const headers = maxFiles * 4096 // in addition to the files
 	archive := tar.NewReader(io.LimitReader(zip, maxBytes+headers))
 	total := int64(0)
 	for {

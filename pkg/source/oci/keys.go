@@ -23,10 +23,10 @@ type Signer struct {
 	id  string
 }
 
-// ID names the key: "sha256:" and the digest of its public part.
+// ID returns the ID of the key: "sha256:" and the digest of its public part.
 func (s *Signer) ID() string { return s.id }
 
-// Keys are public keys, of which one has to have signed.
+// Keys are public keys. A signature by any of these keys is sufficient.
 type Keys []publicKey
 
 type publicKey struct {
@@ -39,7 +39,7 @@ const (
 	expectedPublic  = "expected public keys of Ed25519 or ECDSA as PEM, such as 'openssl pkey -in key.pem -pubout' prints"
 )
 
-// ReadSigner reads a private key.
+// ReadSigner parses a private key.
 func ReadSigner(text []byte) (*Signer, error) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		var key any
@@ -51,7 +51,7 @@ func ReadSigner(text []byte) (*Signer, error) {
 			key, err = x509.ParseECPrivateKey(block.Bytes)
 		case "ENCRYPTED PRIVATE KEY":
 			return nil, errors.New("the key is encrypted: " + expectedPrivate)
-		default: // such as EC PARAMETERS
+		default: // for example EC PARAMETERS
 			continue
 		}
 		signer, ok := key.(crypto.Signer)
@@ -64,7 +64,7 @@ func ReadSigner(text []byte) (*Signer, error) {
 	return nil, errors.New(expectedPrivate)
 }
 
-// ReadKeys reads public keys, at least one.
+// ReadKeys parses one or more public keys.
 func ReadKeys(text []byte) (Keys, error) {
 	var keys Keys
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -94,7 +94,7 @@ func known(key crypto.PublicKey) bool {
 	return false
 }
 
-// hashOf is what ECDSA signs by.
+// hashOf returns the hash for ECDSA signatures with a key.
 func hashOf(k *ecdsa.PublicKey) crypto.Hash {
 	switch k.Curve {
 	case elliptic.P256():
@@ -116,7 +116,7 @@ func idOf(key crypto.PublicKey) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// signedText is what is signed of a package.
+// signedText returns the text that the signature of a package covers.
 func signedText(digest string) []byte { return []byte("toolctl.dev/v1 package\n" + digest + "\n") }
 
 func (s *Signer) sign(digest string) ([]byte, error) {

@@ -19,9 +19,9 @@ type Origin struct {
 
 var _ source.Origin = (*Origin)(nil)
 
-// NewOrigin makes an origin of a package. With a file of keys it has to be signed by one of them;
-// the file is read again when it changes. Without, the address has to have a digest: a tag is
-// whatever somebody pushed last.
+// NewOrigin returns the origin of a package. With a file of keys, one of the keys must have signed the package; the
+// file is read again after changes. Without it, the address must have a digest, because anyone who can push can move a
+// tag.
 func NewOrigin(r *Repository, keyFile string) (*Origin, error) {
 	o := &Origin{r, keyFile}
 	if keyFile == "" && r.remote.Reference.ValidateReferenceAsDigest() != nil {
@@ -51,7 +51,7 @@ func (o *Origin) keys() (Keys, string, error) {
 // Head returns the digest that the address names.
 func (o *Origin) Head(ctx context.Context) (string, error) { return o.Digest(ctx) }
 
-// Trust is what the file of keys holds.
+// Trust returns the content of the file of keys.
 func (o *Origin) Trust() (string, error) {
 	if o.keyFile == "" {
 		return "", nil
@@ -79,8 +79,8 @@ func (o *Origin) Fetch(ctx context.Context, digest, dir string) (source.Files, e
 	return all, fileset.Write(dir, files)
 }
 
-// Older returns nothing: what a tag was before is not known.
+// Older returns nothing, because the earlier digests of a tag are unknown.
 func (o *Origin) Older(context.Context, string) ([]string, error) { return nil, nil }
 
-// Descends is true: digests have no order, and a tag may name any of them.
+// Descends returns true, because digests have no order, and a tag may name any digest.
 func (o *Origin) Descends(context.Context, string, string) (bool, error) { return true, nil }

@@ -40,8 +40,7 @@ const (
 	maxReferrers  = 1000
 )
 
-// Variables of the environment that say who signs in to a registry. Without them it is what
-// docker knows.
+// Environment variables with the credentials for a registry. The default is the configuration of Docker.
 const (
 	UserVariable     = "TOOLCTL_OCI_USERNAME"
 	PasswordVariable = "TOOLCTL_OCI_PASSWORD" //nolint:gosec // it is the name of one
@@ -51,19 +50,19 @@ const (
 type Options struct {
 	// Env looks up an environment variable. Default: os.LookupEnv.
 	Env func(name string) (value string, ok bool)
-	// Transport makes requests. Default: a clone of [http.DefaultTransport].
+	// Transport sends requests. Default: a clone of [http.DefaultTransport].
 	Transport *http.Transport
 }
 
-// Repository is one repository of a registry, with what an address names in it.
+// Repository is one repository of a registry, with the tag or digest of an address.
 type Repository struct {
 	address   source.Address
 	remote    *remote.Repository
 	transport *http.Transport
 }
 
-// Open makes a repository of an address. Nothing is asked yet. A registry of this machine's
-// loopback is spoken to without TLS, as docker does.
+// Open returns the repository of an address without connecting to it. It connects to a registry on loopback without
+// TLS, as Docker does.
 func Open(a source.Address, o Options) (*Repository, error) {
 	if a.Scheme != source.OCI {
 		return nil, fmt.Errorf("%s is not the address of a package", a)
@@ -102,13 +101,13 @@ func (r *Repository) String() string { return r.address.String() }
 // At returns the address of a package by its digest.
 func (r *Repository) At(digest string) string { return r.address.Set() + "@" + digest }
 
-// Close closes the connections that are not used.
+// Close closes idle connections.
 func (r *Repository) Close() error {
 	r.transport.CloseIdleConnections()
 	return nil
 }
 
-// Digest asks for the digest of what the address names. One that the address has is not asked for.
+// Digest returns the digest that the address names. It queries the registry only if the address has no digest.
 func (r *Repository) Digest(ctx context.Context) (string, error) {
 	if _, digest, ok := strings.Cut(r.address.Remote, "@"); ok {
 		return digest, nil
@@ -125,8 +124,7 @@ func (r *Repository) resolve(ctx context.Context, reference string) (v1.Descript
 	return d, err
 }
 
-// Push pushes files as a package, under the tag of the address when it has one, and returns the
-// digest.
+// Push pushes files as a package, with the tag of the address if it has one, and returns the digest.
 func (r *Repository) Push(ctx context.Context, files map[string][]byte) (string, error) {
 	if strings.Contains(r.address.Remote, "@") {
 		return "", errors.New("a digest names an existing package: push to a tag")
@@ -145,7 +143,7 @@ func (r *Repository) Push(ctx context.Context, files map[string][]byte) (string,
 	return d.Digest.String(), err
 }
 
-// put pushes an artifact of one layer.
+// put pushes an artifact with one layer.
 func (r *Repository) put(ctx context.Context, kind, layerType string, data []byte, subject *v1.Descriptor) (v1.Descriptor, error) {
 	layer := content.NewDescriptorFromBytes(layerType, data)
 	if err := r.remote.Push(ctx, layer, bytes.NewReader(data)); err != nil && !errors.Is(err, errdef.ErrAlreadyExists) {
@@ -156,8 +154,8 @@ func (r *Repository) put(ctx context.Context, kind, layerType string, data []byt
 	})
 }
 
-// Pull returns the files of a package. What is not one, or is not what its digest says, is a
-// [source.RevisionError].
+// Pull returns the files of a package. The error is a [source.RevisionError] for other artifacts, or if the content
+// does not match its digest.
 func (r *Repository) Pull(ctx context.Context, digest string) (map[string][]byte, error) {
 	d, err := r.resolve(ctx, digest)
 	if err != nil {
@@ -174,10 +172,10 @@ func (r *Repository) Pull(ctx context.Context, digest string) (map[string][]byte
 	return files, nil
 }
 
-// contentError says that an artifact is not what it should be.
+// contentError says that an artifact has unexpected content.
 type contentError struct{ error }
 
-// bad makes an error about what a package is one of its revision.
+// bad converts an error about the content of a package to a RevisionError.
 func bad(digest string, err error) error {
 	if wrong := new(contentError); errors.As(err, wrong) || errors.Is(err, content.ErrMismatchedDigest) || errors.Is(err, content.ErrInvalidDescriptorSize) || errors.Is(err, content.ErrTrailingData) {
 		return &source.RevisionError{Revision: digest, Err: err}
@@ -185,7 +183,7 @@ func bad(digest string, err error) error {
 	return err
 }
 
-// layer reads the only layer of an artifact, and holds all to its digests.
+// layer reads the only layer of an artifact and verifies all digests.
 func (r *Repository) layer(ctx context.Context, d v1.Descriptor, kind, layerType string, most int64) ([]byte, error) {
 	if d.Size > maxManifest || d.MediaType != v1.MediaTypeImageManifest {
 		return nil, contentError{fmt.Errorf("it is not a toolctl package, but %s of %d bytes", d.MediaType, d.Size)}
@@ -233,7 +231,7 @@ func (r *Repository) Sign(ctx context.Context, digest string, key *Signer) error
 // errEnough ends a list of referrers.
 var errEnough = errors.New("enough")
 
-// Verify returns the identifier of a key that signed the package. That none did is a
+// Verify returns the ID of a key that signed the package. If there is no such signature, the error is a
 // [source.RevisionError].
 func (r *Repository) Verify(ctx context.Context, digest string, keys Keys) (string, error) {
 	subject, err := r.resolve(ctx, digest)
@@ -241,7 +239,7 @@ func (r *Repository) Verify(ctx context.Context, digest string, keys Keys) (stri
 		return "", err
 	}
 	found, listed, read := "", 0, 0
-	err = r.remote.Referrers(ctx, subject, "", func(referrers []v1.Descriptor) error { // registries differ in what they list by type
+	err = r.remote.Referrers(ctx, subject, "", func(referrers []v1.Descriptor) error { // registries differ in filtering by type
 		for _, d := range referrers {
 			if listed++; listed > maxReferrers {
 				return errEnough
@@ -257,7 +255,7 @@ func (r *Repository) Verify(ctx context.Context, digest string, keys Keys) (stri
 				if ctx.Err() != nil {
 					return err
 				}
-				continue // anyone who may push can put one there that is broken
+				continue // anyone who can push can add broken signatures
 			}
 			if found = keys.signer(digest, data); found != "" {
 				return errEnough
