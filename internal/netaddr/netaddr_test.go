@@ -68,7 +68,7 @@ func TestCheckFollowsTheEmbeddedAddress(t *testing.T) {
 func TestAllowed(t *testing.T) {
 	tests := []struct {
 		entry string
-		yes   []string // may be connected to
+		yes   []string // addresses that are allowed
 		no    []string
 	}{
 		{"", []string{"8.8.8.8:53"}, []string{"127.0.0.1:1", "[::1]:1", "host:1", "10.0.0.1:80"}},
@@ -81,7 +81,7 @@ func TestAllowed(t *testing.T) {
 		{"[fd00::]/8:443", []string{"[fd12::1]:443"}, []string{"[fd12::1]:80"}},
 		{"fe80::/10", []string{"[fe80::1%lo]:1"}, nil},
 		{"169.254.169.254", []string{"169.254.169.254:80"}, []string{"169.254.1.1:80"}},
-		{"db.internal", []string{"8.8.8.8:1"}, []string{"10.0.0.1:1"}}, // a name is no address
+		{"db.internal", []string{"8.8.8.8:1"}, []string{"10.0.0.1:1"}}, // an address does not match a name
 	}
 	for _, tt := range tests {
 		t.Run(tt.entry, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestIsLoopbackHost(t *testing.T) {
 func TestRefusedAddresses(t *testing.T) {
 	tests := []struct {
 		addr string
-		kind string // "" is allowed
+		kind string // "" if the address is allowed
 	}{
 		{"127.0.0.1", "loopback"}, {"127.255.0.9", "loopback"}, {"::1", "loopback"}, {"::ffff:127.0.0.1", "loopback"},
 		{"0.0.0.0", "unspecified"}, {"0.1.2.3", "unspecified"}, {"::", "unspecified"},

@@ -53,7 +53,7 @@ func TestStopGoesInSteps(t *testing.T) {
 			if got := c.Outcome(); got != tt.outcome {
 				t.Errorf("got %s", got)
 			}
-			// What was killed may wait a moment for its parent, the system's first process.
+			// After the kill, the process may remain until its parent, the system's first process, reaps it.
 			for end := time.Now().Add(2 * time.Second); groupLives(c.PID()); {
 				if time.Now().After(end) {
 					t.Fatal("its group lives")
@@ -167,7 +167,7 @@ func TestAHostThatIsClosedStartsNothing(t *testing.T) {
 	}
 }
 
-// In a hurry a child that ignores SIGTERM is killed however long its steps may take.
+// In a hurry, a child that ignores SIGTERM is killed regardless of StopTimeout.
 func TestStopInAHurry(t *testing.T) {
 	for name, script := range map[string]string{
 		"the child":    "trap '' TERM; echo up; while :; do sleep 0.01; done",

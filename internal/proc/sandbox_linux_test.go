@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// sandboxed runs a script of the shell in a sandbox and returns what it wrote, with its outcome.
+// sandboxed runs a shell script in a sandbox and returns its output and outcome.
 func sandboxed(t *testing.T, script string, limits Limits, writable ...string) string {
 	t.Helper()
 	sh, err := exec.LookPath("sh")
@@ -117,7 +117,7 @@ func TestLimits(t *testing.T) {
 		{"processor time", "while :; do :; done", Limits{CPUSeconds: 1}, "exit status 1"}, // 152 is SIGXCPU, 137 SIGKILL
 		{"file size", "head -c 100000 /dev/zero >" + dir + "/big; wc -c <" + dir + "/big", Limits{FileBytes: 1000}, "1000\n"},
 		{"memory", "head -c 300000000 /dev/zero | tail -c 300000000 >/dev/null; exit $?", Limits{MemoryBytes: 100 << 20}, "exit status"},
-		// At most 400, so that a limit that does not hold takes nobody else's processes.
+		// At most 400, so that a failing limit does not affect other processes of the user.
 		{"processes", "i=0; while [ $i -lt 400 ]; do sleep 100 & i=$((i+1)); done; echo all of them", Limits{Processes: 20}, "exit status"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What left its group and ignores every signal ends with the sandbox, too.
+// A process that left its group and ignores every signal still ends with the sandbox.
 func TestTheSandboxEndsWithAllThatIsInIt(t *testing.T) {
 	got := sandboxed(t, "(trap '' TERM HUP INT; setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 1; done') & echo started", Limits{})
 	if !strings.HasPrefix(got, "started\n") { // and the pipe, which the rest holds, has ended
@@ -157,7 +157,7 @@ func TestStartWithLimitsAlone(t *testing.T) {
 	}
 }
 
-// The helper is of no use to whoever starts the program under its name.
+// A user who starts the program under the helper's name gains nothing.
 func TestTheHelperDoesNothingByItself(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/admission"
 )
 
-// onePipe is a listener of one connection that has no buffer.
+// onePipe is a listener with one connection, which has no buffer.
 type onePipe struct {
 	conn  chan net.Conn
 	ended chan struct{}
@@ -31,7 +31,8 @@ func (l *onePipe) Accept() (net.Conn, error) {
 func (l *onePipe) Close() error   { close(l.ended); return nil }
 func (l *onePipe) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
 
-// A body has 30 seconds to arrive, whether the handler waits for it, reads it itself, or has answered already.
+// A body must arrive within 30 seconds, whether the handler waits for it, reads it itself, or has already
+// responded.
 func TestBodiesEnd(t *testing.T) {
 	const timeout = 30 * time.Second
 	read := func(w http.ResponseWriter, r *http.Request) {

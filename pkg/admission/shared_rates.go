@@ -24,7 +24,7 @@ type sharedRate struct {
 	now      func() time.Time
 
 	mu   sync.Mutex // held during the request to the counters
-	left int        // requests left in the part that was taken
+	left int        // remaining requests of the reserved part
 	ends time.Time  // when the window of that part ends
 }
 

@@ -10,7 +10,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// TestSharedRate: over two servers no more goes on in a window than a burst.
+// TestSharedRate checks that two servers together allow only one burst per window.
 func TestSharedRate(t *testing.T) {
 	for _, burst := range []int{1, 10, 640} {
 		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -51,7 +51,7 @@ func (noCounters) Reserve(context.Context, []v1.Counter) ([]v1.Count, int, error
 	return nil, -1, errAway
 }
 
-// TestSharedRateFails: what cannot be counted does not go on.
+// TestSharedRateFails checks that requests are refused while they cannot be counted.
 func TestSharedRateFails(t *testing.T) {
 	r := newRates(Rate{PerSecond: 10}, noCounters{}, time.Now)
 	if _, err := r.takeShared(t.Context(), "k"); !errors.Is(err, errAway) {

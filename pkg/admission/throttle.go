@@ -24,7 +24,7 @@ type throttle struct {
 // throttled is a principal with recent requests.
 type throttled struct {
 	work  float64   // the cost of its recent requests, where a small one costs 1
-	slow  time.Time // until when it is throttled
+	slow  time.Time // the time until which it is throttled
 	ready time.Time // when its next request continues, if it is throttled
 }
 

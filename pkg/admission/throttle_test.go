@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// rush has a principal send requests one after the other for a time, and returns how many.
+// rush sends requests of a principal one after the other for a time, and returns their number.
 func rush(p *throttle, principal string, size int, d time.Duration) (n int) {
 	for until := time.Now().Add(d); time.Now().Before(until); n++ {
 		p.wait(context.Background(), principal, size, false)
@@ -17,7 +17,7 @@ func rush(p *throttle, principal string, size int, d time.Duration) (n int) {
 }
 
 func TestThrottle(t *testing.T) {
-	const second = 1000 // requests of one who never waits
+	const second = 1000 // requests per second without delays
 	newThrottle := func(lags bool) *throttle {
 		return &throttle{step: 10 * time.Millisecond, lags: func() bool { return lags }, of: map[string]*throttled{}}
 	}
@@ -126,7 +126,7 @@ func TestThrottle(t *testing.T) {
 	})
 }
 
-// The lag is that of goroutines that wait for processors, and none when few run.
+// The lag measures goroutines that wait for processors, and stays low while few goroutines run.
 func TestLag(t *testing.T) {
 	l := newLag()
 	l.high()

@@ -19,9 +19,9 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// BenchmarkCall compares a call through a registry with one of the bare SDK, its
-// floor, to the same server. The two take turns, so that what else the machine does
-// falls on both; ratio is that of the medians.
+// BenchmarkCall compares a call through a registry with the same call through the bare SDK, which is the
+// lower bound. The two take turns, so that other load on the machine affects both. The ratio is that of the
+// medians.
 func BenchmarkCall(b *testing.B) {
 	args := json.RawMessage(`{"message":"hello","n":42}`)
 	h := serveHTTP(b, nil)
@@ -94,7 +94,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// turn times as many calls at once as are in flight.
+// turn returns the duration of inFlight concurrent calls.
 func turn(b *testing.B, inFlight int, call func(context.Context) error) time.Duration {
 	began := time.Now()
 	var calls sync.WaitGroup

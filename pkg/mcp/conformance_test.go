@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// unsupported lists the client scenarios of @modelcontextprotocol/conformance that do
-// not pass, by version of the suite, each with its reason. All others must.
+// unsupported lists the client scenarios of @modelcontextprotocol/conformance that do not pass, by version
+// of the suite, each with the reason. All others must pass.
 var unsupported = map[string]map[string]string{
 	"old": { // 0.1.16
 		"elicitation-sep1034-client-defaults":       "asks the client for elicitation: toolctl has no person to ask during a call, and does not offer it",
@@ -31,8 +31,8 @@ var unsupported = map[string]map[string]string{
 
 var scenarioLine = regexp.MustCompile(`(?m)^[✓✗] (\S+): (\d+) passed, (\d+) failed(?:, (\d+) warnings)?`)
 
-// TestConformance runs the client suites against testdata/conformance, which does
-// what toolctl does with a server. .ci/mcp-conformance installs the suites.
+// TestConformance runs the client suites against testdata/conformance, which uses a server as toolctl does.
+// .ci/mcp-conformance installs the suites.
 func TestConformance(t *testing.T) {
 	dir := os.Getenv("TOOLCTL_MCP_CONFORMANCE")
 	if dir == "" {

@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// What an event holds stays as it is while the stream is read on, and after it is closed.
+// The data of an event stays unchanged while the stream is read further, and after it is closed.
 func TestEventsOfAllSizes(t *testing.T) {
 	var in strings.Builder
 	var want []string
@@ -57,7 +57,7 @@ func TestEventsOfAllSizes(t *testing.T) {
 	}
 }
 
-// A large event is allocated about twice while it grows, and not copied again.
+// A large event is allocated about twice while it grows, and is not copied again.
 func TestLargeEventIsNotCopied(t *testing.T) {
 	in := []byte("data: " + strings.Repeat("x", 3<<19) + "\n\n")
 	read := func() {
@@ -75,7 +75,7 @@ func TestLargeEventIsNotCopied(t *testing.T) {
 		read()
 	}
 	runtime.ReadMemStats(&after)
-	// Room that doubles takes less than four times what it holds in the end; the rest is for what else runs.
+	// Doubling allocates less than four times the final size; the rest allows for other goroutines.
 	if each := float64(after.TotalAlloc-before.TotalAlloc) / n / float64(len(in)); each > 4.5 {
 		t.Errorf("%.1f bytes are allocated for each of an event", each)
 	}

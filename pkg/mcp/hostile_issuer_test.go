@@ -15,13 +15,13 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// hostileServer is an MCP server and an authorization server whose answers a test changes.
+// hostileServer is an MCP server and an authorization server with responses that a test changes.
 type hostileServer struct {
 	url       string
-	said      map[string]http.HandlerFunc // by path, in place of what an honest one says
+	said      map[string]http.HandlerFunc // responses by path, in place of the honest ones
 	metadata  map[string]any              // changed values of its metadata
-	token     string                      // what the token endpoint answers
-	strict    bool                        // private addresses are not for it
+	token     string                      // the response of the token endpoint
+	strict    bool                        // private addresses are not allowed
 	exchanged atomic.Int32
 }
 
@@ -66,7 +66,7 @@ func newHostileServer(t *testing.T) *hostileServer {
 	return h
 }
 
-// signIn calls a tool as a person would who follows the browser; come says what it comes back with.
+// signIn calls a tool as a person would who follows the browser. come makes the browser's final request.
 func (h *hostileServer) signIn(t *testing.T, o mcp.Options, come func(back *url.URL, state string)) (opened []string, err error) {
 	t.Helper()
 	s := web("s", h.url+"/mcp")
@@ -144,7 +144,7 @@ func TestHostileMetadata(t *testing.T) {
 		"no token":                   func(h *hostileServer) { h.token = `{"access_token":""}` },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // what never comes ends with the call
+			t.Parallel() // a response that never comes ends with the call
 			h := newHostileServer(t)
 			change(h)
 			opened, err := h.signIn(t, mcp.Options{}, honest)
@@ -160,8 +160,7 @@ func TestHostileMetadata(t *testing.T) {
 	}
 }
 
-// What the token endpoint says of the time of a token ends in a token that is used or in an error,
-// and in no flood of requests for more.
+// Any lifetime of a token leads to a token that is used or to an error, but not to a flood of requests.
 func TestAbsurdExpiry(t *testing.T) {
 	for _, expires := range []string{`-1`, `0`, `1`, `9223372036854775807`, `1e999`, `"99999999999999999999"`, `"soon"`, `{}`, `-9223372036854775808`} {
 		h := newHostileServer(t)
@@ -178,7 +177,7 @@ func TestAbsurdExpiry(t *testing.T) {
 	}
 }
 
-// A browser that comes back from another authorization server, or from nowhere, signs nobody in.
+// A response from a wrong authorization server, or without one, does not sign in.
 func TestMixUp(t *testing.T) {
 	t.Run("another iss", func(t *testing.T) {
 		h := newHostileServer(t)
@@ -194,7 +193,7 @@ func TestMixUp(t *testing.T) {
 		_, err := h.signIn(t, mcp.Options{}, func(back *url.URL, state string) {
 			visit(back, url.Values{"code": {"stolen"}, "state": {"guess"}})
 			visit(back, url.Values{"error": {"access_denied"}})
-			honest(back, state) // which is what counts
+			honest(back, state) // the honest response counts
 		})
 		if err != nil || h.exchanged.Load() != 1 {
 			t.Errorf("got %v, %d codes were exchanged", err, h.exchanged.Load())
@@ -202,7 +201,7 @@ func TestMixUp(t *testing.T) {
 	})
 }
 
-// A redirect leads to no address that the manifest does not allow.
+// A redirect must not lead to an address that the manifest does not allow.
 func TestMetadataIsNotReadFromPrivateAddresses(t *testing.T) {
 	var reached atomic.Int32
 	inside := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))

@@ -26,7 +26,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// mcpHandler is a fresh MCP server behind a handler.
+// mcpHandler returns the handler of a new MCP server.
 func mcpHandler(t testing.TB, o *sdk.StreamableHTTPOptions) http.Handler {
 	s := newSDKServer()
 	t.Cleanup(func() {
@@ -185,7 +185,7 @@ func TestErrorsOfHTTPNameTheStatusAndNoSecret(t *testing.T) {
 	}
 }
 
-// A server that was restarted knows no session of before.
+// A restarted server does not know the earlier sessions.
 func TestLostSessionIsOpenedAgain(t *testing.T) {
 	answers := map[string]func(http.ResponseWriter){
 		"404 of the SDK":  nil,
@@ -224,8 +224,8 @@ func TestLostSessionIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// A server without sessions tells of changes on one long response; after its end
-// nobody would hear of them.
+// A server without sessions reports changes in one long response. After its end, the client must open a new
+// one to receive changes.
 func TestLostStreamOfChangesIsOpenedAgain(t *testing.T) {
 	var streams atomic.Int32
 	end := make(chan struct{})
@@ -269,7 +269,7 @@ func TestLostStreamOfChangesIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// A tool that asks for input of a person gets none, and is not called again and again.
+// A tool that requests input from a person gets no input, and is not called repeatedly.
 func TestInputThatNobodyCanGive(t *testing.T) {
 	var calls atomic.Int32
 	s := newSDKServer()
@@ -378,8 +378,8 @@ func TestHostileHTTP(t *testing.T) {
 	}
 }
 
-// A server that went away is not ready once a call could not reach it, until one can again, be the session that
-// of all clients or of one.
+// A lost server is not ready once a call could not reach it, until a call reaches it again, in the shared
+// session and in a session of one client.
 func TestStateOfALostServer(t *testing.T) {
 	for name, o := range map[string]*sdk.StreamableHTTPOptions{"sessions": nil, "stateless": {Stateless: true}, "stateless, JSON": {Stateless: true, JSONResponse: true}} {
 		for peer, ctx := range map[string]context.Context{
@@ -402,7 +402,7 @@ func TestStateOfALostServer(t *testing.T) {
 				}
 				h.CloseClientConnections()
 				h.Close()
-				for range 3 { // the first may go out over a connection whose end nobody has seen yet
+				for range 3 { // the first call may use a connection whose end is not yet known
 					if err := call(); err == nil {
 						t.Fatal("a server that is gone answered")
 					}
@@ -417,13 +417,13 @@ func TestStateOfALostServer(t *testing.T) {
 				again := &httptest.Server{Listener: l, Config: &http.Server{Handler: handler}} //nolint:gosec // a test
 				again.Start()
 				t.Cleanup(func() { again.CloseClientConnections(); again.Close() })
-				for err = call(); err != nil; err = call() { // until the time is over in which it is left alone
+				for err = call(); err != nil; err = call() { // until the back-off has ended
 					var lost *v1.MCPError
 					if !errors.As(err, &lost) {
 						t.Fatal(err)
 					}
 				}
-				<-told // what was told of it while it was away is told anew
+				<-told // a change reported during the outage is reported again
 				if st, _ := u.State(key("s")); !st.Ready && peer == "" {
 					t.Errorf("not ready after a call that it answered: %s", st.Reason)
 				}
@@ -435,7 +435,7 @@ func TestStateOfALostServer(t *testing.T) {
 	}
 }
 
-// A server that answers nothing but the first requests must not hold up the start.
+// A server that answers only the first requests must not delay the start.
 func TestHungStreamDoesNotHoldUpTheSession(t *testing.T) {
 	inner := mcpHandler(t, nil)
 	h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -604,8 +604,8 @@ func TestClientCredentials(t *testing.T) {
 	})
 }
 
-// The credentials of a client that was registered beforehand go to its own authorization
-// server, whatever one the MCP server names.
+// The credentials of a preregistered client go only to its own authorization server, whatever server the
+// MCP server names.
 func TestSignInIssuer(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -666,7 +666,7 @@ func TestSignIn(t *testing.T) {
 	if _, err := open(t, mcp.Options{}, s).Call(t.Context(), key("s"), "echo", nil, false); err == nil || !strings.Contains(v1.Detailed(err), "requires a sign-in") {
 		t.Errorf("without a browser: %v", err)
 	}
-	for i := range 2 { // the second time the token of the first is there
+	for i := range 2 { // the second run finds the token of the first
 		u := open(t, mcp.Options{OpenBrowser: browser, ConfigDir: dir}, s)
 		if _, err := u.Call(t.Context(), key("s"), "echo", nil, false); err != nil {
 			t.Fatalf("use %d: %v", i, err)

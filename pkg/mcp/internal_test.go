@@ -102,8 +102,8 @@ func TestToolResult(t *testing.T) {
 	}
 }
 
-// FuzzToolResult holds what a server answers to three rules: it does not panic, its content
-// is JSON, and plain texts are read as every other block is.
+// FuzzToolResult checks three properties of the result of a server: it causes no panic, its content is
+// JSON, and plain texts are read like every other block.
 func FuzzToolResult(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"{}"}],"structuredContent":1}`))
 	f.Add([]byte(`{"content":[null,{"type":"resource"}]}`))
@@ -129,7 +129,7 @@ func FuzzToolResult(f *testing.F) {
 	})
 }
 
-// answerWith is the answer of a server with a result.
+// answerWith returns a server's response with a result.
 func answerWith(result string) *wire.Message {
 	m, err := wire.Parse([]byte(`{"jsonrpc":"2.0","id":"r1","result":` + result + `}`))
 	if err != nil {
@@ -147,7 +147,8 @@ func TestWireNames(t *testing.T) {
 	}
 }
 
-// What a server writes is taken message by message; what is no message ends the session, unless it is harmless.
+// The output of a server is read message by message. An invalid line ends the session unless it is
+// harmless.
 func TestPipeReads(t *testing.T) {
 	const message, note = `{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","method":"x"}`
 	for name, tc := range map[string]struct{ line, err string }{
@@ -167,15 +168,15 @@ func TestPipeReads(t *testing.T) {
 	}
 }
 
-// silentLink is a way to a server that ends at once.
+// silentLink is a link to a server that ends at once.
 type silentLink struct{ link }
 
 func (silentLink) bye() {}
 func (silentLink) cut() {}
 func (silentLink) end() {}
 
-// TestBackoffOfAReplacedSession: the end of a session may be seen after the next one was begun. That one
-// is not held to the wait, whose reason is forgotten with it.
+// TestBackoffOfAReplacedSession checks that the back-off is dropped if a session's end is noticed after the
+// next session was started, so that the next session need not wait.
 func TestBackoffOfAReplacedSession(t *testing.T) {
 	all := NewUpstreams(nil, Options{})
 	defer all.Close()

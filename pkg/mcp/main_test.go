@@ -25,7 +25,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// The test binary is its own MCP server: this variable names what it does.
+// The test binary acts as its own MCP server. This variable selects the behaviour.
 const roleVar = "MCP_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func runRole(role string) int {
 		}
 	case "raw":
 		rawServer(rawAnswers[arg])
-	case "mute": // reads and never answers
+	case "mute": // reads but never answers
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "deaf": // does not even end when it should
 		if arg == "noisy" {
@@ -60,7 +60,7 @@ func runRole(role string) int {
 	case "die":
 		fmt.Fprintln(os.Stderr, "no configuration found")
 		return 3
-	case "oldschool": // dies of a method it does not know
+	case "oldschool": // crashes on an unknown method
 		rawServer(func(method string, _ json.RawMessage) (string, bool) {
 			if method == "server/discover" {
 				os.Exit(9)
@@ -80,7 +80,7 @@ func runRole(role string) int {
 	return 0
 }
 
-// newSDKServer is a server with tools of every behaviour.
+// newSDKServer returns a server with tools of every behaviour.
 func newSDKServer() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1.2.3"}, &sdk.ServerOptions{Instructions: "be kind"})
 	add := func(name string, f func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error)) {
@@ -161,8 +161,8 @@ func newSDKServer() *sdk.Server {
 	return s
 }
 
-// rawServer speaks the older handshake and answers by hand, for what the SDK's
-// server cannot get wrong. An answer that is no object is written as it is.
+// rawServer speaks the older handshake and writes its own responses, for errors that the SDK's server
+// cannot make. A response that is not an object is written unchanged.
 func rawServer(answer func(method string, params json.RawMessage) (string, bool)) {
 	in := bufio.NewReader(os.Stdin)
 	for {
@@ -260,7 +260,7 @@ var rawAnswers = map[string]func(string, json.RawMessage) (string, bool){
 		return rawTools(`{"tools":[]}`)(method, p)
 	},
 	"odd": func(method string, p json.RawMessage) (string, bool) {
-		if method == "tools/call" { // what makes a careless client fall over
+		if method == "tools/call" { // would crash a careless client
 			for _, m := range []string{`{"jsonrpc":"2.0","method":"notifications/elicitation/complete"}`,
 				`{"jsonrpc":"2.0","method":"notifications/progress"}`, `{"jsonrpc":"2.0","method":"notifications/message","params":null}`,
 				`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":null}`,
@@ -284,7 +284,7 @@ func serveSSE(t testing.TB) *httptest.Server {
 	return h
 }
 
-// stdio is the manifest of this binary in a role.
+// stdio returns the manifest of this binary in a role.
 func stdio(name, role string) *v1.MCPServer {
 	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
 	m.Metadata.Name = name
@@ -292,7 +292,7 @@ func stdio(name, role string) *v1.MCPServer {
 	return m
 }
 
-// web is the manifest of a URL.
+// web returns the manifest of a URL.
 func web(name, url string) *v1.MCPServer {
 	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
 	m.Metadata.Name, m.Spec.URL = name, url

@@ -13,8 +13,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// MCP 2026-07-28 has no streams that are taken up again: what may be called twice is called
-// again, all else fails. A result of a type that it does not know is none.
+// MCP 2026-07-28 has no resumable streams: only calls that may be repeated are sent again, and all others
+// fail. A result of an unknown type is an error.
 func TestModernStreamsAndTypes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answers []string // of the calls: a stream, or the type of a result

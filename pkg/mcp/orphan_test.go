@@ -29,8 +29,8 @@ func spawnGrandchild() (int, error) {
 	return cmd.Process.Pid, nil
 }
 
-// runParent is a toolctl that holds a session, prints the pids of its child and
-// grandchild, and waits to be killed.
+// runParent acts as a toolctl that holds a session, prints the PIDs of its child and grandchild, and waits
+// to be killed.
 func runParent() int {
 	u := mcp.NewUpstreams([]*v1.MCPServer{stdio("s", "sdk")}, mcp.Options{})
 	for _, tool := range []string{"pid", "spawn"} {
@@ -44,7 +44,7 @@ func runParent() int {
 	select {}
 }
 
-// alive reports whether a process runs; one that only waits for its parent does not.
+// alive reports whether a process is running. A zombie is not.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

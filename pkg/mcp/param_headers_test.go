@@ -13,8 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// Marked arguments are sent as headers too, which the SDK's server holds against the
-// arguments.
+// Marked arguments are also sent as headers, which the SDK's server compares with the arguments.
 func TestParamHeaders(t *testing.T) {
 	s := sdk.NewServer(&sdk.Implementation{Name: "s", Version: "1"}, nil)
 	s.AddTool(&sdk.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},

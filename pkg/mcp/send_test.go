@@ -18,12 +18,11 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// recorder is an MCP server over HTTP that notes what it gets, and answers tools/call
-// with do.
+// recorder is an MCP server over HTTP that records its requests, and answers tools/call with do.
 type recorder struct {
 	url string
 	do  func(w http.ResponseWriter, r *http.Request, id json.RawMessage)
-	get http.HandlerFunc // answers a stream that is taken up again
+	get http.HandlerFunc // answers a request to resume a stream
 
 	mu    sync.Mutex
 	ids   []string // of the calls
@@ -75,7 +74,7 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"recorder","version":"1"}}`)
 	case "tools/list":
 		rec.lists++
-		second := fmt.Sprintf("t%d", rec.lists) // each list is another
+		second := fmt.Sprintf("t%d", rec.lists) // each list is different
 		rec.mu.Unlock()
 		answer(`{"tools":[{"name":"t","inputSchema":{"type":"object"}},{"name":"` + second + `","inputSchema":{"type":"object"}}]}`)
 	case "tools/call":
@@ -94,7 +93,7 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// until waits until a message with a text came.
+// until waits for a message with a text.
 func (rec *recorder) until(t *testing.T, text string) {
 	t.Helper()
 	for {
@@ -123,7 +122,7 @@ func resultFor(id json.RawMessage) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"1"}]}}`, id)
 }
 
-// The answer is what the server wrote, in each form in which it may come.
+// The result is what the server wrote, in each possible form.
 func TestSend(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -155,13 +154,13 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// A stream that ends before the answer is taken up again after its last event, as often
-// as it brings something new, and after the time that the server asks for.
+// A stream that ends before the response is resumed after its last event, while it brings something new,
+// and after the delay that the server requests.
 func TestSendResumes(t *testing.T) {
 	for name, tc := range map[string]struct {
-		streams []string // of the request, and of each time it is taken up again; A is the answer
+		streams []string // of the request and of each resumption; A is the response
 		err     string
-		last    string // the ids after which it was taken up again
+		last    string // the IDs of the last events when it was resumed
 	}{
 		"once":              {[]string{"id: 1\nretry: 1\ndata:\n\n", "id: 2\ndata: A\n\n"}, "", "1"},
 		"twice":             {[]string{"id: 1\nretry: 1\ndata:\n\n", "id: 2\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n", "data: A\n\n"}, "", "1 2"},
@@ -200,7 +199,7 @@ func TestSendResumes(t *testing.T) {
 	}
 }
 
-// What a server says in the stream of a call is heard.
+// Messages of a server in the stream of a call are received.
 func TestSendStream(t *testing.T) {
 	rec := record(t, nil)
 	rec.do = func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
@@ -218,8 +217,8 @@ func TestSendStream(t *testing.T) {
 	<-changed
 }
 
-// A server that has a session is told of a call that is cancelled; a call that is lost
-// is a typed error, and the next is carried out.
+// A server with a session is notified of a cancelled call. A lost call is a typed error, and the next call
+// works.
 func TestSendViolations(t *testing.T) {
 	rec := record(t, nil)
 	var how string
@@ -275,7 +274,7 @@ func TestSendViolations(t *testing.T) {
 		})
 	}
 	t.Run("gone", func(t *testing.T) {
-		how = "gone" // the session; the call is made in the next
+		how = "gone" // the session has ended; the call uses the next session
 		if err := call(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -300,8 +299,8 @@ func TestSendViolations(t *testing.T) {
 	})
 }
 
-// On behalf of a client that wants progress and can be asked, its progress and its question
-// come before the answer.
+// For a client that wants progress and can answer questions, progress and questions arrive before the
+// response.
 func TestSendForAClient(t *testing.T) {
 	rec := record(t, nil)
 	rec.do = func(w http.ResponseWriter, r *http.Request, id json.RawMessage) {

@@ -17,7 +17,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/mcptest"
 )
 
-// elsewhere has its server in another process, as which another Upstreams stands.
+// elsewhere runs its server in another process, which another Upstreams represents.
 type elsewhere struct {
 	t      *testing.T
 	owner  *mcp.Upstreams
@@ -42,7 +42,7 @@ func (e *elsewhere) Hold(ctx context.Context, server v1.Key, _ func()) (io.ReadW
 
 func (e *elsewhere) Free(v1.Key) { e.t.Error("the server was never here") }
 
-// here has every server itself.
+// here runs every server in this process.
 type here struct{}
 
 func (here) Hold(context.Context, v1.Key, func()) (io.ReadWriteCloser, error) { return nil, nil }
@@ -98,7 +98,7 @@ func TestRelay(t *testing.T) {
 	if st, _ := up.State(key); len(st.Tools) != 4 {
 		t.Errorf("%d tools", len(st.Tools))
 	}
-	// A stream that breaks ends what is under way; the next call opens another.
+	// A broken stream ends the running requests; the next call opens another stream.
 	go func() {
 		<-entered
 		e.mu.Lock()
@@ -112,7 +112,7 @@ func TestRelay(t *testing.T) {
 	if res, err := up.Call(t.Context(), key, "new", nil, false); err != nil || string(res.Content) != `"new"` {
 		t.Errorf("%s, %v", res.Content, err)
 	}
-	// What does not speak the relay's language is refused, and harms nothing.
+	// Input that does not follow the relay's protocol is refused and causes no harm.
 	for _, text := range []string{"", "\n", "x\n", `{"jsonrpc":"2.0","id":1,"method":"server/discover"}` + "\n", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}` + "\n",
 		`{"jsonrpc":"2.0","id":1,"method":"a\"b"}` + "\n", `{"jsonrpc":"2.0","id":"q1","result":{}}` + "\n", `{"jsonrpc":"2.0","method":"notifications/cancelled"}` + "\n"} {
 		stream, err := e.Hold(t.Context(), key, nil)
@@ -120,7 +120,7 @@ func TestRelay(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() { _, _ = io.Copy(io.Discard, stream) }()
-		_, _ = io.WriteString(stream, text) // it may be closed
+		_, _ = io.WriteString(stream, text) // the stream may be closed
 		_ = stream.Close()
 	}
 	if res, err := up.Call(t.Context(), key, "new", nil, false); err != nil {
@@ -128,7 +128,7 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// leased has every server itself, until its lease ends.
+// leased runs every server in this process until its lease ends.
 type leased struct {
 	held  func(lost func())
 	freed chan bool
@@ -140,7 +140,7 @@ func (l *leased) Hold(_ context.Context, _ v1.Key, lost func()) (io.ReadWriteClo
 }
 func (l *leased) Free(v1.Key) { l.freed <- true }
 
-// started is called when the child of a server says that it has started.
+// started is called when the child of a server logs that it has started.
 type started func()
 
 func (f started) Write(line []byte) (int, error) {
@@ -150,8 +150,8 @@ func (f started) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestLostWhileStarting: a server whose lease ends before it answered for the first time is ended at once: another
-// process may start its own.
+// TestLostWhileStarting checks that a server is ended at once if its lease ends before its first response,
+// because another process may start its own.
 func TestLostWhileStarting(t *testing.T) {
 	for _, late := range []bool{true, false} {
 		t.Run(fmt.Sprint("the child runs: ", late), func(t *testing.T) {

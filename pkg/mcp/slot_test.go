@@ -12,8 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// A call for which there is no session with the server waits for one, as long as it may
-// take.
+// A call waits for a free session with the server, for as long as the call may take.
 func TestPeersWaitForSessions(t *testing.T) {
 	began, release := make(chan struct{}, 2), make(chan struct{})
 	rec := record(t, func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
@@ -30,7 +29,7 @@ func TestPeersWaitForSessions(t *testing.T) {
 	}
 	done := make(chan error, 2)
 	go func() { done <- call(t.Context(), "a") }()
-	<-began // it has the only session
+	<-began // it uses the only session
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { done <- call(ctx, "impatient") }()
 	cancel()

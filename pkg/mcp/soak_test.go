@@ -15,9 +15,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// TestSoak calls a server that kills itself in one of a hundred calls. Every call
-// has its own answer or a typed error, and nothing is left behind. SOAK=1 makes it
-// 10,000 calls.
+// TestSoak calls a server that kills itself in one of a hundred calls. Every call gets its own result or a
+// typed error, and no process or file remains. SOAK=1 makes it 10,000 calls.
 func TestSoak(t *testing.T) {
 	total := 1500
 	if os.Getenv("SOAK") != "" {

@@ -72,7 +72,7 @@ func TestCallOverEveryTransport(t *testing.T) {
 }
 
 func TestASilentServerGetsTheOlderHandshake(t *testing.T) {
-	// The raw server is asked through a pipe that swallows server/discover.
+	// The raw server is connected through a pipe that swallows server/discover.
 	u := open(t, mcp.Options{}, stdio("s", "raw:ignores"))
 	s := stdio("s", "raw:ignores")
 	s.Spec.ConnectTimeoutMS = 1000
@@ -252,7 +252,7 @@ func TestOneBadServerHidesNoOther(t *testing.T) {
 			if !errors.As(st.Err, &unavailable) || unavailable.Code != 0 || unavailable.Server != name {
 				t.Errorf("%s: %#v", name, st.Err)
 			}
-			began := time.Now() // it is left alone, so the call fails at once
+			began := time.Now() // in its back-off, the call fails at once
 			_, err := u.Call(t.Context(), key(name), "x", nil, true)
 			if !errors.As(err, &unavailable) || time.Since(began) > 200*time.Millisecond || !strings.Contains(v1.Detailed(err), "; next attempt in ") {
 				t.Errorf("%s: call: %v after %s", name, err, time.Since(began))

@@ -112,15 +112,15 @@ func TestServer(t *testing.T) {
 			case <-time.After(5 * time.Second):
 				t.Error("the new tool was not noticed")
 			}
-			if n := len(s.Calls("t")); n != 5 && n != 6 { // on a busy machine the delayed call may end before it comes
+			if n := len(s.Calls("t")); n != 5 && n != 6 { // on a busy machine, the delayed call may end before it arrives
 				t.Errorf("%d calls", n)
 			}
 		})
 	}
 }
 
-// A server answers a call that was taken back with an error, as some do. The caller
-// hears of its own deadline all the same, whichever comes first.
+// Some servers answer a cancelled call with an error. The caller still gets its own deadline error,
+// whichever comes first.
 func TestTheDeadlineIsTheCallersOwn(t *testing.T) {
 	s := mcptest.NewServer("s")
 	defer s.Close()

@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// not is an audience of everyone but one.
+// not is an audience of everyone except one principal.
 type not string
 
 func (n not) Sees(principal string) bool { return principal != string(n) }
@@ -43,7 +43,7 @@ func TestListsDependOnWhoAsks(t *testing.T) {
 	e := listen(t, server.New(c, server.Options{PageSize: 2}), server.HTTPOptions{Tokens: tokens(t, "ann", "1", "bob", "2", "carl", "3")})
 	for token, want := range map[string]string{"1": "a b d e", "2": "a c e", "3": "a b c d e"} {
 		for protocol, version := range versions {
-			for range 2 { // the second list is a remembered one
+			for range 2 { // the second list comes from the cache
 				names, scope := listNames(t, e.client(t, version, nil, "Authorization", "Bearer "+token))
 				if names != want || protocol == "modern" && scope != "private" {
 					t.Errorf("%s, token %s: %s %s, want %s", protocol, token, names, scope, want)
@@ -56,7 +56,7 @@ func TestListsDependOnWhoAsks(t *testing.T) {
 			t.Errorf("%s, over stdio: %s %s", protocol, names, scope)
 		}
 	}
-	// A hidden tool can be called all the same: it is the policy that refuses.
+	// A hidden tool can still be called: the policy decides about the call.
 	res, err := e.client(t, versions["modern"], nil, "Authorization", "Bearer 2").CallTool(t.Context(), &sdk.CallToolParams{Name: "b"})
 	if err != nil || res.IsError {
 		t.Errorf("got %v, %v", res, err)
@@ -70,7 +70,7 @@ func TestPublicListsStayPublic(t *testing.T) {
 	}
 }
 
-// Clients hear of a change of who sees a tool, and only of that.
+// Clients are notified when the audience of a tool changes, and otherwise not.
 func TestChangedAudience(t *testing.T) {
 	c := catalogOf(offer("", "a", hiddenFrom("ann")))
 	s := server.New(c, server.Options{})

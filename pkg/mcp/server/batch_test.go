@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// Clients of versions before 2025-06-18 may send several messages in one, and get the answers in one.
+// Clients of versions before 2025-06-18 may send several messages in a batch, and get the responses in one.
 func TestBatches(t *testing.T) {
 	const (
 		ping  = `{"jsonrpc":"2.0","id":1,"method":"ping"}`

@@ -15,8 +15,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// BenchmarkCall compares a call over HTTP with its floor: a server of the SDK alone,
-// with the same tool. What the catalog does is left out of both.
+// BenchmarkCall compares a call over HTTP with its lower bound: a server of the SDK alone, with the same
+// tool. Both exclude the work of the catalog.
 func BenchmarkCall(b *testing.B) {
 	for _, size := range []int{100, 1 << 10, 100 << 10} {
 		text := strings.Repeat("x", size)
@@ -46,7 +46,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkList is a thousand tools from the catalog to the client.
+// BenchmarkList measures a list of a thousand tools from the catalog to the client.
 func BenchmarkList(b *testing.B) {
 	var all []server.Offer
 	for i := range 1000 {

@@ -20,7 +20,7 @@ func TestResultsThatAreTooLarge(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		res  v1.Result
-		want bool // it is passed on
+		want bool // the result is passed on
 	}{
 		{"just fits", v1.Result{Parts: []v1.Part{{Type: v1.PartText, Text: large}}}, true},
 		{"text", v1.Result{Parts: []v1.Part{{Type: v1.PartText, Text: large + "x"}}}, false},
@@ -98,7 +98,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// The only server starts while the client is told of it.
+// The only server is still starting when the client gets its instructions.
 func TestInstructionsWaitForTheOnlyServer(t *testing.T) {
 	starting, ready := upstream("default", "one", false), upstream("default", "one", true)
 	ready.Instructions = "Ask me."

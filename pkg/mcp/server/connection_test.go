@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// A client that sends its next call over the connection of a stream has read the stream: if it is large it is
-// kept no longer. Behind a proxy that says nothing of the client, and what is small can be read again.
+// A client that sends its next call over the connection of a stream has read the stream, so a large stream
+// is dropped. Streams behind a proxy, and small streams, can be read again.
 func TestLargeStreamThatWasReadIsNotKept(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

@@ -9,9 +9,9 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// FuzzHTTP sends foreign requests of both protocol versions to a server that listens, with and
-// without authentication: it answers each with a status of the specification, lets
-// nobody in without a token, and goes on.
+// FuzzHTTP sends arbitrary requests of both protocol versions to a listening server, with and without
+// authentication. The server answers each with a status of the specification, lets no request in without a
+// token, and keeps working.
 func FuzzHTTP(f *testing.F) {
 	open := listen(f, server.New(catalogOf(offer("", "do")), server.Options{Admission: admission.New(admission.Limits{MaxBody: 1 << 16})}), server.HTTPOptions{})
 	key := rsaSigner(f, "r1")

@@ -19,7 +19,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// inside is a server at another private address than that of the issuer.
+// inside returns a server at another private address than the issuer's.
 func inside(t *testing.T) (url string, reached *atomic.Int32) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.2:0") //nolint:noctx // a test
@@ -35,8 +35,8 @@ func inside(t *testing.T) (url string, reached *atomic.Int32) {
 	return srv.URL, reached
 }
 
-// The issuer was named, but where its metadata and its redirects lead was not: they lead to no
-// private address, but for hosts that were named.
+// The metadata and the redirects of a configured issuer must not lead to private addresses, except on
+// configured hosts.
 func TestIssuerLeadsToNoPrivateAddress(t *testing.T) {
 	key := rsaSigner(t, "r1")
 	at, reached := inside(t)
@@ -103,7 +103,7 @@ func TestHostileKeySets(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // what never ends is given up after 10 seconds
+			t.Parallel() // a response without end is abandoned after 10 seconds
 			i := newIssuer(t, "/none", key)
 			o := oauthOf(i)
 			o.JWKSURL = newServer(t, answer)

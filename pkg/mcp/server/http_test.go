@@ -60,8 +60,8 @@ func TestStatusCodes(t *testing.T) {
 		body    string
 		headers []string
 		status  int
-		want    string   // in the body
-		answer  []string // headers of the answer
+		want    string   // text in the body
+		answer  []string // headers of the response
 	}{
 		{name: "initialize", on: open, body: initialize, status: 200, want: `"protocolVersion":"2025-11-25"`},
 		{name: "modern", on: open, body: listModern, headers: modern, status: 200, want: `"resultType":"complete"`},
@@ -132,7 +132,7 @@ func TestStatusCodes(t *testing.T) {
 	}
 }
 
-// send sends one request with the headers of a client; more headers take their place.
+// send sends one request with the headers of a client. The given headers replace them.
 func send(t testing.TB, method, url, body string, headers ...string) (reply, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -268,7 +268,7 @@ func TestBackPressure(t *testing.T) {
 		return v1.Result{Status: v1.StatusComplete}, nil
 	}
 	e := listen(t, server.New(c, server.Options{Admission: admission.New(admission.Limits{MaxCalls: 1, MaxRequests: 1, MaxStreams: 1})}), server.HTTPOptions{MaxSessions: 1})
-	// A client may get its answer a moment before the server has room again.
+	// A client may get its response a moment before the server has a free place again.
 	try := func(want func(reply, string) bool, method, body string, headers ...string) reply {
 		for {
 			res, text := send(t, method, e.url+"/mcp", body, headers...)
@@ -338,7 +338,7 @@ func TestCallsUnderWayEndBeforeTheServerDoes(t *testing.T) {
 			}()
 			<-began
 			e.stop()
-			for { // until it takes no more connections
+			for { // until it accepts no more connections
 				conn, err := net.Dial("tcp", strings.TrimPrefix(e.url, "http://"))
 				if err != nil {
 					break
@@ -391,7 +391,7 @@ func TestClientThatLeavesCancelsItsModernCall(t *testing.T) {
 	<-ended
 }
 
-// Sixty-four clients never get another's answer.
+// None of 64 clients ever gets another client's response.
 func TestNoCrosstalk(t *testing.T) {
 	c := catalogOf(offer("", "echo"))
 	var calls atomic.Int64
@@ -429,7 +429,7 @@ func TestWhereItListens(t *testing.T) {
 	for _, tc := range []struct {
 		name, address string
 		o             server.HTTPOptions
-		want          string // of the error; "" when it listens
+		want          string // of the error; "" if it can listen
 	}{
 		{name: "loopback", address: "127.0.0.1:0"},
 		{name: "localhost", address: "localhost:0"},
@@ -488,8 +488,7 @@ func TestWarningIsInReadyz(t *testing.T) {
 	}
 }
 
-// A client that announces a body and does not send it holds one request only; the
-// server ends without it.
+// A client that announces a body without sending it blocks only its own request, and the server can stop.
 func TestHungRequestDoesNotHoldTheServer(t *testing.T) {
 	e := listen(t, server.New(catalogOf(), server.Options{Admission: admission.New(admission.Limits{MaxRequests: 2}), DrainTimeout: -1}), server.HTTPOptions{})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(e.url, "http://"))
@@ -507,7 +506,7 @@ func TestHungRequestDoesNotHoldTheServer(t *testing.T) {
 	conn.Close()
 }
 
-// With both addresses of loopback nobody else can have the port of one of them.
+// If the server listens on both loopback addresses, no other program can use its port on one of them.
 func TestBothLoopbacks(t *testing.T) {
 	if ln, err := net.Listen("tcp", "[::1]:0"); err != nil {
 		t.Skip("this machine has no ::1")

@@ -28,7 +28,7 @@ type issuer struct {
 	down bool
 }
 
-// newIssuer serves metadata at the place of a specification, and a key set.
+// newIssuer serves metadata at the place that a specification defines, and a key set.
 func newIssuer(t testing.TB, place string, keys ...signer) *issuer {
 	t.Helper()
 	i := &issuer{}
@@ -143,7 +143,7 @@ func sign(t testing.TB, alg jose.SignatureAlgorithm, key any, kid, typ string, c
 
 const audience = "https://tools.example.com/mcp"
 
-// claims are those of a good token; pairs change them, and nil takes one away.
+// claims returns the claims of a valid token. pairs change them, and nil removes a claim.
 func (i *issuer) claims(pairs ...any) map[string]any {
 	now := time.Now()
 	c := map[string]any{"iss": i.url, "aud": audience, "sub": "ann", "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(), "scope": "tools:call extra"}

@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// library is a catalog with prompts and resources; asked is what its servers were asked.
+// library is a catalog with prompts and resources. asked records the requests to its servers.
 type library struct {
 	*catalog
 	servers []server.Upstream
@@ -152,7 +152,7 @@ func (f files) ReadResource(ctx context.Context, owner v1.Key, uri string) ([]v1
 	return []v1.Part{{Type: v1.PartResource, Resource: &v1.ResourceContents{URI: uri, Text: "of " + owner.Name}}}, nil
 }
 
-// A server does not get the address that a manifest declares.
+// A resource of a manifest takes precedence over a server's resource with the same address.
 func TestDeclaredResourcesComeFirst(t *testing.T) {
 	a := upstream("", "a", true)
 	a.Resources = []mcp.Resource{{URI: "file:///x", Name: "another"}}

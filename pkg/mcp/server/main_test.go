@@ -80,7 +80,7 @@ func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(mcp.Prog
 	return c.do(ctx, call)
 }
 
-// offer is a tool in a namespace; change may change it.
+// offer returns a tool in a namespace; change may modify it.
 func offer(namespace, name string, change ...func(*server.Offer)) server.Offer {
 	t := v1.NewObject(v1.KindTool).(*v1.Tool)
 	t.Metadata.Name, t.Metadata.Namespace = name, namespace
@@ -95,14 +95,14 @@ func offer(namespace, name string, change ...func(*server.Offer)) server.Offer {
 
 func catalogOf(offers ...server.Offer) *catalog { return &catalog{offers: offers} }
 
-// answer is a catalog of one tool that answers every call alike.
+// answer returns a catalog of one tool that answers every call with the same result.
 func answer(res v1.Result, err error, change ...func(*server.Offer)) *catalog {
 	c := catalogOf(offer("", "do", change...))
 	c.do = func(context.Context, v1.Call) (v1.Result, error) { return res, err }
 	return c
 }
 
-// logs is a buffer that many may write to.
+// logs is a buffer for concurrent use.
 type logs struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -122,8 +122,7 @@ func (l *logs) String() string {
 
 func (l *logs) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(l, nil)) }
 
-// overStdio connects a client to a server over a pair of pipes. The server has ended
-// when the test has.
+// overStdio connects a client to a server over a pair of pipes. The server ends with the test.
 func overStdio(t testing.TB, s *server.Server, version string, o *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
 	fromClient, toServer := io.Pipe()
@@ -167,7 +166,7 @@ func connect(t testing.TB, transport sdk.Transport, version string, o *sdk.Clien
 	return cs
 }
 
-// endpoint is a server that listens.
+// endpoint is a listening server.
 type endpoint struct {
 	url  string
 	stop context.CancelFunc

@@ -27,7 +27,7 @@ func oauthOf(i *issuer) *server.OAuth {
 	return &server.OAuth{Issuer: i.url, Audiences: []string{audience}, Scopes: []string{"tools:call"}}
 }
 
-// What the specification of MCP and RFC 6750, 8725, 9068 and 9728 say of access tokens.
+// The requirements of MCP and of RFC 6750, 8725, 9068 and 9728 for access tokens.
 func TestAccessTokens(t *testing.T) {
 	good, ec, ed, plain := rsaSigner(t, "r1"), ecSigner(t, "e1"), edSigner(t, "d1"), ecSigner(t, "")
 	i := newIssuer(t, "/.well-known/oauth-authorization-server", good, ec, ed)
@@ -48,7 +48,7 @@ func TestAccessTokens(t *testing.T) {
 		authorization string
 		status        int
 		code          string // of the challenge
-		says          string // in its description
+		says          string // in the challenge's description
 	}{
 		{name: "RS256", authorization: "Bearer " + good.token(t, i.claims()), status: 200},
 		{name: "ES256", authorization: "bearer " + ec.token(t, i.claims()), status: 200},
@@ -139,7 +139,7 @@ func TestPrincipalOfAccessToken(t *testing.T) {
 	if got.Principal != "ann@example.com" || got.Session != "principal-ann@example.com" {
 		t.Errorf("got principal %q, session %q", got.Principal, got.Session)
 	}
-	// The names of an issuer may hold what joins a principal and a session key.
+	// The names of an issuer may contain the separator between a principal and a session key.
 	if a, b := call("ann/x", ""), call("ann", "x"); a.Session == b.Session {
 		t.Errorf("two principals share the session %q", a.Session)
 	}
@@ -186,8 +186,8 @@ func TestResourceMetadata(t *testing.T) {
 	}
 }
 
-// A key that comes later is found; an attacker's unknown keys cause no fetch each; keys
-// stay in use while the issuer is down.
+// A new key is found; unknown keys of an attacker do not cause one fetch each; and known keys stay in use
+// while the issuer is down.
 func TestKeyRotation(t *testing.T) {
 	first, second := rsaSigner(t, "r1"), ecSigner(t, "e1")
 	i := newIssuer(t, "/.well-known/oauth-authorization-server", first)
@@ -254,7 +254,7 @@ func TestIssuerThatWasNeverThere(t *testing.T) {
 	}
 }
 
-// clock is a time that a test moves.
+// clock is a clock that a test controls.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -327,7 +327,7 @@ func TestOAuthOptions(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		o    server.OAuth
-		want string // in the error; empty for none
+		want string // in the error; empty for no error
 	}{
 		{"all is well", server.OAuth{Issuer: "https://login.example", Audiences: []string{audience}}, ""},
 		{"a resource of its own", server.OAuth{Issuer: "https://login.example", Audiences: []string{"api://tools"}, Resource: audience}, ""},
@@ -413,10 +413,10 @@ func TestStreamsEndWhenTheirTokenExpires(t *testing.T) {
 			[]string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen"}},
 	} {
 		t.Run(tc.protocol, func(t *testing.T) {
-			for left := 2 * time.Second; ; left *= 2 { // a slow machine may come too late
+			for left := 2 * time.Second; ; left *= 2 { // a slow machine may need more time
 				ends := time.Now().Add(left - leeway)
 				short := key.token(t, i.claims("exp", ends.Unix()+1))
-				// It returns when the stream ends, which nothing else makes it do.
+				// The request returns when the stream ends, which only the expiry can cause.
 				res, body := send(t, tc.method, e.url+"/mcp", tc.body, append([]string{"Authorization", "Bearer " + short}, tc.headers...)...)
 				if res.StatusCode == 401 && left < time.Minute {
 					continue

@@ -17,8 +17,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// A request over stdin and stdout has a span of its own, in the trace that its _meta
-// names, and what is not well formed there is no reason to refuse it.
+// A request over stdin and stdout has its own span in the trace that its _meta names, and invalid trace
+// data is not a reason to refuse it.
 func TestSpansOverStdio(t *testing.T) {
 	const id, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	for _, tc := range []struct {

@@ -20,7 +20,7 @@ type audience string
 func (a audience) Sees(principal string) bool { return principal == string(a) }
 func (a audience) String() string             { return string(a) }
 
-// A refresh writes what changed of a list; the rest of it is what it was.
+// A refresh rewrites only the changed entries of a list.
 func TestListingsServeOn(t *testing.T) {
 	const many = 300
 	var all []Offer

@@ -59,7 +59,7 @@ func TestPromptsOfTheCatalog(t *testing.T) {
 				}
 				names = append(names, p.Name)
 			}
-			// Two of one name in one namespace: neither has it, and the hashes differ.
+			// Two prompts with the same name in one namespace: neither keeps it, and their hashes differ.
 			if len(names) != 4 || names[0] != "Pack_the_bags_" || !strings.HasPrefix(names[1], "greet_") || !strings.HasPrefix(names[2], "greet_") || names[3] != "plan" {
 				t.Errorf("prompts are %q", names)
 			}

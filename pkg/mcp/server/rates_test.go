@@ -54,7 +54,7 @@ func TestRateOfAnAddress(t *testing.T) {
 	var group sync.WaitGroup
 	for n := range 30 {
 		group.Go(func() {
-			// A name that a client chooses itself buys it nothing.
+			// A client gains nothing by choosing its own name.
 			res, _ := send(t, "POST", e.url+"/mcp", listLegacy, "Mcp-Session-Id", strconv.Itoa(n), "X-Forwarded-For", fmt.Sprintf("10.0.0.%d", n))
 			mu.Lock()
 			defer mu.Unlock()

@@ -26,7 +26,7 @@ type gateway struct {
 	remote map[string]mcp.DiscoveredTool // by Offer.Name
 	offers []server.Offer
 	states []server.Upstream
-	before func(ctx context.Context, call v1.Call) error // what policies do; nil for nothing
+	before func(ctx context.Context, call v1.Call) error // replaces policies; may be nil
 }
 
 func (g *gateway) Contents() server.Contents {
@@ -47,7 +47,7 @@ func (g *gateway) Call(ctx context.Context, call v1.Call, progress func(mcp.Prog
 	return g.Upstreams.Call(ctx, v1.Key{Kind: v1.KindMCPServer, Namespace: t.Namespace(), Name: t.Spec.MCP.Server}, t.Spec.MCP.Tool, call.Args, false)
 }
 
-// newGateway starts servers and a server in front of them, over HTTP.
+// newGateway starts servers, and a server in front of them over HTTP.
 func newGateway(t testing.TB, o mcp.Options, servers ...*v1.MCPServer) (*gateway, *server.Server, *endpoint) {
 	t.Helper()
 	g := &gateway{remote: map[string]mcp.DiscoveredTool{}}
@@ -79,15 +79,15 @@ type wireClient struct {
 	caps    string
 	level   string // of log messages that calls ask for; modern
 	headers []string
-	// answer is asked what the client is asked; an error answer begins with "error:".
+	// answer returns the client's answer to a request; an error answer begins with "error:".
 	answer func(method string, params json.RawMessage) string
 
 	http    *http.Client
 	session string
 	mu      sync.Mutex
 	ids     int
-	notes   []string      // notifications, as they came
-	noted   chan struct{} // holds a token when one came
+	notes   []string      // unchanged notifications
+	noted   chan struct{} // holds one element after a notification
 }
 
 // wireResult is the outcome of a request.
@@ -99,7 +99,7 @@ type wireResult struct {
 		Data    json.RawMessage `json:"data"`
 	}
 	rounds int
-	notes  []string // that came in its streams before it
+	notes  []string // notifications in its streams before the result
 }
 
 func (e *endpoint) wire(t testing.TB, protocol, caps string, headers ...string) *wireClient {
@@ -164,7 +164,7 @@ func (c *wireClient) post(ctx context.Context, body, method, name string) *http.
 	return resp
 }
 
-// send sends what has no answer.
+// send sends a message that needs no response.
 func (c *wireClient) send(body string) {
 	resp := c.post(context.Background(), body, "", "")
 	resp.Body.Close()
@@ -173,12 +173,12 @@ func (c *wireClient) send(body string) {
 	}
 }
 
-// call calls a tool and answers what it asks.
+// call calls a tool and answers its questions.
 func (c *wireClient) call(ctx context.Context, tool, args string) wireResult {
 	return c.request(ctx, "tools/call", tool, `"name":"`+tool+`","arguments":`+args)
 }
 
-// request makes a request, in as many rounds as it takes.
+// request makes a request in as many rounds as necessary.
 func (c *wireClient) request(ctx context.Context, method, name, params string) wireResult {
 	more := ""
 	var notes []string
@@ -281,7 +281,7 @@ func (c *wireClient) read(resp *http.Response, f func(wireFrame) bool) {
 	}
 }
 
-// respond answers a request of the server with the answer that the client gave when it came.
+// respond answers a request of the server with answer, the function that was set when the request arrived.
 func (c *wireClient) respond(m wireFrame, answer func(string, json.RawMessage) string) {
 	a := answer(m.Method, m.Params)
 	if text, ok := strings.CutPrefix(a, "error:"); ok {
@@ -291,8 +291,8 @@ func (c *wireClient) respond(m wireFrame, answer func(string, json.RawMessage) s
 	c.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + a + `}`)
 }
 
-// listen opens the stream of what comes unasked; it ends with ctx. It returns once the
-// stream is open.
+// listen opens the stream for messages outside of requests, which ends with ctx. It returns once the stream
+// is open.
 func (c *wireClient) listen(ctx context.Context, uris ...string) {
 	c.t.Helper()
 	var resp *http.Response
@@ -330,7 +330,7 @@ func (c *wireClient) listen(ctx context.Context, uris ...string) {
 	}()
 }
 
-// await returns once a notification that holds a text came in the stream of listen.
+// await returns once a notification with a text has arrived in the stream of listen.
 func (c *wireClient) await(text string) string {
 	c.t.Helper()
 	late := time.NewTimer(time.Minute)
@@ -352,7 +352,7 @@ func (c *wireClient) await(text string) string {
 	}
 }
 
-// text is the only text of a result.
+// text returns the only text of a result.
 func (r wireResult) text(t testing.TB) string {
 	t.Helper()
 	var res struct {
@@ -365,7 +365,7 @@ func (r wireResult) text(t testing.TB) string {
 	return res.Content[0].Text
 }
 
-// failure is the text of a result with isError.
+// failure returns the text of a result with isError.
 func (r wireResult) failure(t testing.TB) string {
 	t.Helper()
 	var res struct {

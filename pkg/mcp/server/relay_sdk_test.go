@@ -16,7 +16,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// overHTTP is a server of the SDK that asks for a name, in the way of its client's protocol version.
+// overHTTP returns a server of the SDK that asks for a name, in the manner of its client's protocol
+// version.
 func overHTTP(t testing.TB, stateless bool) *v1.MCPServer {
 	t.Helper()
 	s := sdk.NewServer(&sdk.Implementation{Name: "greeter", Version: "1"}, nil)
@@ -40,7 +41,7 @@ func overHTTP(t testing.TB, stateless bool) *v1.MCPServer {
 	web := httptest.NewServer(h)
 	t.Cleanup(func() {
 		web.Close()
-		for ss := range s.Sessions() { // whose end did not reach the server in time
+		for ss := range s.Sessions() { // sessions whose end did not reach the server in time
 			ss.Close()
 		}
 	})
@@ -50,8 +51,8 @@ func overHTTP(t testing.TB, stateless bool) *v1.MCPServer {
 	return m
 }
 
-// The SDK's own clients and servers, over HTTP and stdio, find each other through the
-// gateway, without anything but what the SDK does by itself.
+// The SDK's own clients and servers, over HTTP and stdio, work together through the gateway without
+// additional code.
 func TestTheSDKOnBothSides(t *testing.T) {
 	for kind, stateless := range map[string]bool{"with sessions": false, "without sessions": true} {
 		for protocol, version := range versions {
@@ -91,8 +92,8 @@ func TestTheSDKOnBothSides(t *testing.T) {
 	}
 }
 
-// A server has a bounded number of sessions for clients: one more ends the one that was
-// idle longest, and waits while none is.
+// A server has a limited number of client sessions: a further session replaces the one that was idle
+// longest, and waits while all are in use.
 func TestSessionsForClientsAreBounded(t *testing.T) {
 	_, _, e := newGateway(t, mcp.Options{MaxPeerSessions: 2}, child("up", "older"))
 	for range 4 {

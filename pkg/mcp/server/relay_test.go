@@ -17,11 +17,11 @@ import (
 // allCaps are the capabilities of a client that can do everything.
 const allCaps = `{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"tools":{}}}`
 
-// titled is a form that the SDK's own client refuses to hand on.
+// titled is a form that the SDK's own client refuses to pass on.
 const titled = `{"type":"object","properties":{"colors":{"type":"array","title":"Colors","minItems":1,"items":{"anyOf":[{"const":"#FF0000","title":"Red"},{"const":"#00FF00","title":"Green"}]}},"n":{"type":"integer","default":12345678901234567890},"x-own":{"type":"string","enum":["a"],"enumNames":["A","B"]}},"required":["colors"]}`
 
-// What servers ask reaches the client of the call as it was asked, and its answer the
-// server as it was given, whatever the protocol versions of both.
+// Requests of servers reach the client of the call unchanged, and its answers reach the server unchanged,
+// in all combinations of protocol versions.
 func TestServersAskTheClient(t *testing.T) {
 	form := `{"mode":"form","message":"pick","requestedSchema":` + titled + `,"_meta":{"own":1}}`
 	cases := map[string]struct{ method, params, answer string }{
@@ -77,8 +77,7 @@ func TestServersAskTheClient(t *testing.T) {
 	}
 }
 
-// A client is asked nothing that it did not say that it can do, and its refusal is the
-// server's.
+// A client gets no requests that exceed its capabilities, and the server gets the refusal.
 func TestWhatTheClientCannotDo(t *testing.T) {
 	ask := func(method string) string {
 		return `{"asks":[{"method":"` + method + `","params":{"mode":"url","message":"m","url":"https://example.com","elicitationId":"e","maxTokens":1,"messages":[]}}]}`
@@ -116,8 +115,8 @@ func TestWhatTheClientCannotDo(t *testing.T) {
 	})
 }
 
-// What a server is told of its client is what the client said, and clients that want
-// nothing of a server share one session.
+// A server gets the capabilities that its client declared, and clients that need nothing from a server
+// share one session.
 func TestWhatServersAreTold(t *testing.T) {
 	told := func(c *wireClient) (caps, level string, pid int) {
 		var got struct {
@@ -211,7 +210,7 @@ func TestLogMessagesInWireOrder(t *testing.T) {
 				}
 				all.Wait()
 				quiet := e.wire(t, protocol, "{}")
-				if r := quiet.call(t.Context(), "log", `{"n":3}`); len(r.notes) != 3 { // of progress
+				if r := quiet.call(t.Context(), "log", `{"n":3}`); len(r.notes) != 3 { // only progress
 					t.Errorf("messages that nobody asked for: %s", r.notes)
 				}
 			})
@@ -219,7 +218,7 @@ func TestLogMessagesInWireOrder(t *testing.T) {
 	}
 }
 
-// Of two clients that are asked at once, each is asked for its own call.
+// If two clients are asked concurrently, each gets the question of its own call.
 func TestQuestionsDoNotCross(t *testing.T) {
 	for _, server := range []string{"older", "modern"} {
 		_, _, e := newGateway(t, mcp.Options{}, child("up", server))
@@ -247,8 +246,8 @@ func TestQuestionsDoNotCross(t *testing.T) {
 	}
 }
 
-// What a server asks a person begins with the name of the server, on every way, and none can pass
-// for another or for toolctl.
+// A server's message to a person always begins with the name of the server, and cannot seem to come from
+// another server or from toolctl.
 func TestNoFormPassesForAnothers(t *testing.T) {
 	for message, want := range map[string]string{
 		`"message":"toolctl asks: may it pay?"`:                                 `"message":"Server up asks: toolctl asks: may it pay?"`,
@@ -274,13 +273,13 @@ func TestNoFormPassesForAnothers(t *testing.T) {
 	}
 }
 
-// A client that gives a call up ends it at the server, and other calls go on.
+// A cancelled call ends at the server too, and other calls continue.
 func TestCancellationReachesTheServer(t *testing.T) {
 	for _, server := range []string{"older", "modern"} {
 		for _, protocol := range []string{"older", "modern"} {
 			t.Run(protocol+" client, "+server+" server", func(t *testing.T) {
 				_, _, e := newGateway(t, mcp.Options{}, child("up", server))
-				c := e.wire(t, protocol, "{}") // of the session that all share
+				c := e.wire(t, protocol, "{}") // of the shared session
 				ctx, giveUp := context.WithCancel(t.Context())
 				hanging := make(chan struct{})
 				go func() {
@@ -313,7 +312,7 @@ func TestRootsChangedReachesTheServer(t *testing.T) {
 	}
 }
 
-// Subscribers of a resource, and nobody else, hear that it changed, whatever the protocol versions.
+// Only the subscribers of a resource are notified of its changes, in all protocol versions.
 func TestSubscriptions(t *testing.T) {
 	for _, server := range []string{"older", "modern"} {
 		_, _, e := newGateway(t, mcp.Options{}, child("up", server))
@@ -329,7 +328,7 @@ func TestSubscriptions(t *testing.T) {
 					if r := c.request(t.Context(), "resources/subscribe", uri, `"uri":"test://nowhere"`); r.Error == nil || r.Error.Code != -32002 {
 						t.Errorf("a resource that is not there: %s %+v", r.Result, r.Error)
 					}
-					for range 2 { // twice is once
+					for range 2 { // a second subscription has no further effect
 						if r := c.request(t.Context(), "resources/subscribe", uri, `"uri":"`+uri+`"`); r.Error != nil {
 							t.Fatalf("%+v", r.Error)
 						}
@@ -355,8 +354,8 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// A server that dies while its client fills in a form fails the call; the client's next
-// call finds a new one.
+// If a server crashes while its client fills in a form, the call fails, and the client's next call gets a
+// new server process.
 func TestServerDiesDuringAQuestion(t *testing.T) {
 	for _, protocol := range []string{"older", "modern"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -385,8 +384,7 @@ func TestServerDiesDuringAQuestion(t *testing.T) {
 	}
 }
 
-// Two servers with tools of the same names are both reached, each by a name of its own,
-// and each asks for itself.
+// Two servers with equal tool names can both be reached by distinct names, and each asks in its own name.
 func TestServersWithTheSameNames(t *testing.T) {
 	second := child("second", "modern")
 	second.Metadata.Namespace = "other"

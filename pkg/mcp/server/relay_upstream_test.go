@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// child is the manifest of a server that this binary is in another process.
+// child returns the manifest of a server that this binary runs in another process.
 func child(name, protocol string) *v1.MCPServer {
 	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
 	m.Metadata = v1.Metadata{Name: name, Namespace: v1.DefaultNamespace}
@@ -39,8 +39,8 @@ func child(name, protocol string) *v1.MCPServer {
 	return m
 }
 
-// wireServer is an MCP server that reads and writes JSON itself, so that tests see what
-// is on the wire. It knows one protocol version only.
+// wireServer is an MCP server that reads and writes JSON itself, so that tests see the exact messages. It
+// supports only one protocol version.
 type wireServer struct {
 	protocol string
 
@@ -114,7 +114,7 @@ func (w *wireServer) note(method string) {
 	}
 }
 
-// sign is closed when a notification came. It is called under mu.
+// sign returns a channel that is closed when a notification has arrived. It is called under mu.
 func (w *wireServer) sign(method string) chan struct{} {
 	if w.seen[method] == nil {
 		w.seen[method] = make(chan struct{})
@@ -198,13 +198,14 @@ func (w *wireServer) answer(m wireMessage) {
 	w.write(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32601,"message":"method not found"}}`)
 }
 
-// question is what the tool ask asks.
+// wireQuestion is a question that the tool ask sends.
 type wireQuestion struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// ask has the client answer, in the way of the protocol version; nil when the request will come again.
+// ask gets answers from the client in the manner of the protocol version; nil if the request will come
+// again.
 func (w *wireServer) ask(m wireMessage, all []wireQuestion) []json.RawMessage {
 	answers := make([]json.RawMessage, len(all))
 	if w.protocol == "modern" {

@@ -25,14 +25,14 @@ import (
 // sse is one event of a stream.
 type sse struct{ id, retry, data string }
 
-// eventsOf is a response whose events are read one by one.
+// eventsOf is a response whose events are read individually.
 type eventsOf struct {
 	t     testing.TB
 	res   *http.Response
 	lines *bufio.Scanner
 }
 
-// events sends a call, or with a last event takes its stream up again.
+// events sends a call, or resumes its stream after a last event.
 func (c *raw) events(body, last string, headers ...string) *eventsOf {
 	c.t.Helper()
 	method := http.MethodPost
@@ -63,7 +63,7 @@ func (c *raw) events(body, last string, headers ...string) *eventsOf {
 	return &eventsOf{c.t, res, lines}
 }
 
-// next is the next event; false at the end of the response, which must be a clean one.
+// next returns the next event; false at the end of the response, which must be complete.
 func (e *eventsOf) next() (ev sse, ok bool) {
 	e.t.Helper()
 	for e.lines.Scan() {
@@ -86,7 +86,7 @@ func (e *eventsOf) next() (ev sse, ok bool) {
 	return sse{}, false
 }
 
-// rest is the data of all events that are left.
+// rest returns the data of all remaining events.
 func (e *eventsOf) rest() (data []string) {
 	e.t.Helper()
 	for {
@@ -105,7 +105,7 @@ func (e *eventsOf) status() (int, string) {
 	return e.res.StatusCode, string(text)
 }
 
-// waiting is a catalog whose call reports progress and ends when it is let.
+// waiting returns a catalog whose call reports progress and ends on a signal.
 func waiting() (c *catalog, report chan mcp.Progress, let chan string) {
 	c = catalogOf(offer("", "do"))
 	report, let = make(chan mcp.Progress), make(chan string)
@@ -133,8 +133,8 @@ func waiting() (c *catalog, report chan mcp.Progress, let chan string) {
 
 const slowCall = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"do","arguments":{"n":1},"_meta":{"progressToken":"p"}}}`
 
-// A client that loses its connection in the middle of a call gets what it missed and the answer
-// when it comes back, and once more if it loses that too.
+// A client that loses its connection during a call gets the missed events and the result when it
+// reconnects, even repeatedly.
 func TestCallIsResumed(t *testing.T) {
 	c, report, let := waiting()
 	e := listen(t, server.New(c, server.Options{StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{})
@@ -142,7 +142,7 @@ func TestCallIsResumed(t *testing.T) {
 	client.open(`{}`)
 
 	first := client.events(slowCall, "")
-	prime, _ := first.next() // it comes although the call says nothing
+	prime, _ := first.next() // it comes although the call sends nothing
 	if kind := first.res.Header.Get("Content-Type"); kind != "text/event-stream" || prime.id == "" || prime.retry == "" || prime.data != "" {
 		t.Fatalf("%s: %+v", kind, prime)
 	}
@@ -172,7 +172,7 @@ func TestCallIsResumed(t *testing.T) {
 	}
 }
 
-// Who takes a stream up again has it alone.
+// A stream has only one reader: the last to resume it.
 func TestResumedStreamHasOneReader(t *testing.T) {
 	c, report, let := waiting()
 	e := listen(t, server.New(c, server.Options{StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{})
@@ -195,7 +195,7 @@ func TestResumedStreamHasOneReader(t *testing.T) {
 	}
 }
 
-// A stream is its session's and its principal's.
+// A stream can be resumed only in its session and by its principal.
 func TestForeignStreamIsNotResumed(t *testing.T) {
 	c, _, let := waiting()
 	e := listen(t, server.New(c, server.Options{StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{Tokens: tokens(t, "ann", "1", "bob", "2")})
@@ -243,8 +243,8 @@ func TestForeignStreamIsNotResumed(t *testing.T) {
 	}
 }
 
-// Notifications beyond the bound are left out, the answer is not; an answer that there is no room for
-// is gone, and so is all of a session that has ended.
+// Notifications beyond the limit are dropped, but the result is not. A result without space is lost, and so
+// are all events of a session that has ended.
 func TestKeptEventsAreBounded(t *testing.T) {
 	c, report, let := waiting()
 	e := listen(t, server.New(c, server.Options{Admission: admission.New(admission.Limits{MemoryBudget: 4 << 20}), StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{}) // 256 KiB of events, half of it for a session
@@ -292,7 +292,7 @@ func TestKeptEventsAreBounded(t *testing.T) {
 	}
 }
 
-// Clients from before 2025-11-25 get no event without data, and come back for what they missed all the same.
+// Clients before 2025-11-25 get no event without data, but can still resume a stream.
 func TestOlderClientResumes(t *testing.T) {
 	c, report, let := waiting()
 	e := listen(t, server.New(c, server.Options{StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{})
@@ -314,7 +314,7 @@ func TestOlderClientResumes(t *testing.T) {
 	}
 }
 
-// A call of 2026-07-28, which has no such streams, stays one document however long it takes.
+// A call of 2026-07-28, which has no resumable streams, stays one document regardless of its duration.
 func TestModernCallHasNoEventIDs(t *testing.T) {
 	c, report, let := waiting()
 	e := listen(t, server.New(c, server.Options{StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{})
@@ -332,8 +332,8 @@ func TestModernCallHasNoEventIDs(t *testing.T) {
 	}
 }
 
-// polling is a server of the SDK that closes the stream of its answer in the middle of a call, and goes
-// on when its client has come back.
+// polling returns a server of the SDK that closes the stream of its response during a call, and continues
+// when its client has reconnected.
 func polling(t *testing.T, store sdk.EventStore) *v1.MCPServer {
 	t.Helper()
 	s := sdk.NewServer(&sdk.Implementation{Name: "poller", Version: "1"}, nil)
@@ -368,8 +368,8 @@ func polling(t *testing.T, store sdk.EventStore) *v1.MCPServer {
 	return m
 }
 
-// A server that makes its client poll makes the gateway poll, and the gateway its own client: the
-// connection is closed, and the answer comes on the next one.
+// A server that makes its client poll makes the gateway poll, which makes its own client poll: the
+// connection is closed, and the result comes on the next one.
 func TestPollingReachesTheClient(t *testing.T) {
 	const call = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"poll","arguments":{}}}`
 	initialize := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`
@@ -425,7 +425,7 @@ func TestPollingReachesTheClient(t *testing.T) {
 	})
 }
 
-// A call that is cancelled while nobody reads its stream has its end in it.
+// The stream of a call that is cancelled without a reader contains the call's end.
 func TestCancelledWhileNobodyReads(t *testing.T) {
 	c, _, _ := waiting()
 	done := make(chan error, 1)

@@ -16,7 +16,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// streamed sends a call and returns the messages of its response as they come.
+// streamed sends a call and returns the messages of its response one by one.
 func (c *raw) streamed(body string, headers ...string) (kind string, next func() map[string]any) {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.url+"/mcp", strings.NewReader(body))
@@ -53,7 +53,7 @@ func (c *raw) streamed(body string, headers ...string) (kind string, next func()
 	}
 }
 
-// What comes before the answer turns the response into a stream, which ends with the answer.
+// A message before the result turns the response into a stream, which ends with the result.
 func TestResponseBecomesAStream(t *testing.T) {
 	c := catalogOf(offer("", "do"))
 	late := make(chan func(mcp.Progress), 1)
@@ -82,7 +82,7 @@ func TestResponseBecomesAStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kind, next := call()
 			first, last := next(), next()
-			(<-late)(mcp.Progress{Progress: 2}) // goes nowhere
+			(<-late)(mcp.Progress{Progress: 2}) // has no effect
 			if text := toJSON(t, first); kind != "text/event-stream" || first["method"] != "notifications/progress" || !strings.Contains(text, `"progressToken":"p"`) || !strings.Contains(text, `one\ntwo`) {
 				t.Errorf("%s: %s", kind, text)
 			}
@@ -96,8 +96,8 @@ func TestResponseBecomesAStream(t *testing.T) {
 	}
 }
 
-// A question goes into the response of its call, and its answer is taken where it arrives:
-// of the same session alone, and once.
+// A question is sent in the response of its call. Its answer is accepted in any request of the same
+// session, but only once.
 func TestQuestionInTheResponse(t *testing.T) {
 	c := catalogOf(offer("", "do"))
 	c.do = func(ctx context.Context, call v1.Call) (v1.Result, error) {
@@ -127,7 +127,7 @@ func TestQuestionInTheResponse(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 
-	// A call that is cancelled takes its question back.
+	// A cancelled call withdraws its question.
 	_, next = client.streamed(call)
 	question = next()
 	client.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
@@ -138,7 +138,7 @@ func TestQuestionInTheResponse(t *testing.T) {
 		t.Errorf("got %v", last)
 	}
 
-	// An error of the client is one.
+	// An error of the client is an error of the call.
 	_, next = client.streamed(call)
 	question = next()
 	client.post(`{"jsonrpc":"2.0","id":` + toJSON(t, question["id"]) + `,"error":{"code":-1,"message":"no window"}}`)

@@ -30,9 +30,9 @@ func TestResults(t *testing.T) {
 		res    v1.Result
 		err    error
 		schema string
-		mcp    bool   // the tool is one of an MCP server
-		want   string // of a client of 2025-11-25
-		modern string // of one of 2026-07-28, when that differs
+		mcp    bool   // the tool belongs to an MCP server
+		want   string // for a client of 2025-11-25
+		modern string // for a client of 2026-07-28, if different
 	}{
 		{name: "object", res: done(`{"a":1.0}`), want: `{"content":[{"type":"text","text":"{\"a\":1.0}"}],"structuredContent":{"a":1.0}}`},
 		{name: "text", res: done(`"hi <b>"`), want: `{"content":[{"type":"text","text":"hi <b>"}]}`},
@@ -125,7 +125,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// rawCall calls the tool "do" and returns the result as it was on the wire.
+// rawCall calls the tool "do" and returns the raw result.
 func rawCall(t *testing.T, s *server.Server, version string) map[string]any {
 	t.Helper()
 	meta := ""

@@ -14,8 +14,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// When there are as many sessions as there may be, that which was idle longest makes room: none with a stream or
-// a call under way does, and while there is no other, a new one is refused.
+// At the maximum number of sessions, the session that was idle longest makes room. A session with a stream
+// or a running call never does, and without an idle session a new one is refused.
 func TestTheSessionIdleLongestMakesRoom(t *testing.T) {
 	c := catalogOf(offer("", "wait"))
 	began, release := make(chan struct{}), make(chan struct{})
@@ -90,7 +90,7 @@ func TestTheSessionIdleLongestMakesRoom(t *testing.T) {
 	}
 }
 
-// readCounts returns the sums that were counted, by name.
+// readCounts returns the sums of the counters by name.
 func readCounts(t *testing.T, r sdkmetric.Reader) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -110,7 +110,8 @@ func readCounts(t *testing.T, r sdkmetric.Reader) map[string]int64 {
 	return counts
 }
 
-// TestUnknownMethodInASession: it is answered as JSON-RPC says (section 5.1), and not in plain text.
+// TestUnknownMethodInASession checks that the response follows JSON-RPC (section 5.1) and is not plain
+// text.
 func TestUnknownMethodInASession(t *testing.T) {
 	e := listen(t, server.New(catalogOf(offer("", "one")), server.Options{}), server.HTTPOptions{})
 	res, _ := send(t, "POST", e.url+"/mcp", initialize)

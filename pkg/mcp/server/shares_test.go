@@ -16,8 +16,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// asking is a catalog of "do", which answers, "hang", which waits for release or the end of
-// the call, and "ask", which asks the client.
+// asking is a catalog of "do", which responds, "hang", which waits for release or the end of the call, and
+// "ask", which asks the client.
 func asking(release chan struct{}, began chan string) *catalog {
 	c := catalogOf(offer("", "do"), offer("", "hang"), offer("", "ask"))
 	c.do = func(ctx context.Context, call v1.Call) (v1.Result, error) {
@@ -52,8 +52,7 @@ func callOf(t *testing.T, c *wireClient, tool string) wireResult {
 	return c.round(t.Context(), "tools/call", tool, `"name":"`+tool+`","arguments":{}`)
 }
 
-// Calls that wait for a person use up nothing that other calls need, and go on when they
-// are answered.
+// Calls that wait for a person use no places that other calls need, and continue after the answer.
 func TestWaitingCallsAreNotRunningCalls(t *testing.T) {
 	const many = 30
 	c := asking(nil, nil)
@@ -79,7 +78,7 @@ func TestWaitingCallsAreNotRunningCalls(t *testing.T) {
 	}
 }
 
-// A client with a session holds a request open for as long as it is asked.
+// A question to a client with a session keeps its HTTP request open.
 func TestWaitingCallsOfSessions(t *testing.T) {
 	c := asking(nil, nil)
 	const many = 5
@@ -106,7 +105,7 @@ func TestWaitingCallsOfSessions(t *testing.T) {
 	}
 }
 
-// One principal that takes all it can get hurts nobody else.
+// A principal that uses all it can get does not affect others.
 func TestAFullShareHurtsItsOwnerAlone(t *testing.T) {
 	release, began := make(chan struct{}), make(chan string, 16)
 	s := server.New(asking(release, began), server.Options{Admission: admission.New(admission.Limits{MaxCalls: 8, MaxWaiting: 8, MaxRequests: 8, MaxStreams: 8})})
@@ -159,7 +158,7 @@ func TestAFullShareHurtsItsOwnerAlone(t *testing.T) {
 		for range share - 1 {
 			begin("a")
 		}
-		last := begin("a") // one more than ann may have
+		last := begin("a") // exceeds ann's share
 		if got := uses("a", first); got != 404 {
 			t.Errorf("the oldest session of ann: %d", got)
 		}
@@ -228,7 +227,7 @@ func TestAFullShareHurtsItsOwnerAlone(t *testing.T) {
 	})
 }
 
-// Without names every caller has the whole of all bounds.
+// Without names, every caller may use the whole of each limit.
 func TestCallersWithoutNamesHaveTheWhole(t *testing.T) {
 	release, began := make(chan struct{}), make(chan string, 4)
 	e := listen(t, server.New(asking(release, began), server.Options{Admission: admission.New(admission.Limits{MaxCalls: 4})}), server.HTTPOptions{})

@@ -14,8 +14,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// TestStateless: clients of 2025-11-25 that send no session are answered, each request on its own, and
-// what a session is needed for is refused as the specification has it.
+// TestStateless checks that requests of 2025-11-25 without a session are answered individually, and that
+// methods which need a session are refused according to the specification.
 func TestStateless(t *testing.T) {
 	a := upstream("default", "a", true)
 	a.Prompts = []mcp.Prompt{{Name: "greet"}}
@@ -94,8 +94,8 @@ func TestStateless(t *testing.T) {
 	}
 }
 
-// TestStatelessIsGoverned: a request without a session is of its principal: policies count in the
-// principal's session, and the shares of calls hold.
+// TestStatelessIsGoverned checks that a request without a session belongs to its principal: policies count
+// in the principal's session, and the shares of calls apply.
 func TestStatelessIsGoverned(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string

@@ -9,8 +9,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// A request with one thing wrong gets the same status in both protocol versions, be it that of the
-// MCP specification (transports, authorization), of RFC 6750 or of RFC 9110.
+// A request with one error gets the same status in both protocol versions, as defined by the MCP
+// specification (transports, authorization), RFC 6750 or RFC 9110.
 func TestStatusOfWhatIsWrong(t *testing.T) {
 	key := rsaSigner(t, "r1")
 	i := newIssuer(t, "/.well-known/oauth-authorization-server", key)
@@ -38,7 +38,7 @@ func TestStatusOfWhatIsWrong(t *testing.T) {
 		on      *endpoint // default: e
 		method  string    // default: POST
 		path    string    // default: /mcp
-		headers []string  // in the place of those that are right
+		headers []string  // in place of the valid headers
 		body    func(string) string
 		status  int
 		only    string // the base; default: all

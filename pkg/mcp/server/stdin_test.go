@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// A line that is no message is answered, and the session goes on.
+// An invalid line gets an error response, and the session continues.
 func TestStdioGoesOnAfterALineThatIsNoMessage(t *testing.T) {
 	long := `{"jsonrpc":"2.0","id":9,"method":"ping","params":{"_meta":{"x":"` + strings.Repeat("y", 200<<10) + `"}}}`
 	in := strings.Join([]string{

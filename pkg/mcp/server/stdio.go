@@ -142,7 +142,7 @@ func (c *stdio) take(ctx context.Context, m wire.Message) {
 	serve := func() {
 		defer cancel(nil)
 		res, failed := c.server.dispatch(ctx, r)
-		c.session.running.End(m.ID)                    // before the client gets the response, because it may then reuse the ID
+		c.session.running.End(m.ID)                    // first, because the client may then reuse the ID
 		_ = c.out.Write(write(m.ID, res, failed).text) // the client may have gone
 	}
 	if m.Method == methodInitialize { // later requests belong to the session of this one

@@ -12,8 +12,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// Calls over stdin are answered in any order, each on one line, end when their client
-// cancels them, and are all answered when stdin ends.
+// Calls over stdin get their responses in any order, each on one line. They end when their client cancels
+// them, and all have responses when stdin ends.
 func TestStdioCalls(t *testing.T) {
 	began, goOn := make(chan string, 10), make(chan struct{})
 	c := catalogOf(offer("", "quick"), offer("", "held"), offer("", "lines"))

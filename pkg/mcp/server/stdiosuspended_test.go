@@ -14,8 +14,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// A call over stdin whose client is asked goes on with the client's next request, while others
-// are answered; one that the client never comes back to ends with stdin.
+// A suspended call over stdin continues with the client's next request, while other calls are answered. A
+// call that the client never continues ends with stdin.
 func TestStdioHeldCalls(t *testing.T) {
 	c := catalogOf(offer("", "asks"), offer("", "quick"))
 	ended := make(chan error, 10)

@@ -16,7 +16,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// inMemory listens for connections that have no buffer, within a bubble of synctest.
+// inMemory listens for connections without a buffer, within a synctest bubble.
 type inMemory struct {
 	conns chan net.Conn
 	ended chan struct{}
@@ -44,7 +44,7 @@ func (l *inMemory) dial(context.Context, string, string) (net.Conn, error) {
 	}
 }
 
-// ask sends a request and returns its answer, whose body is read unless it is a stream.
+// ask sends a request and returns the response, whose body is read unless it is a stream.
 func (l *inMemory) ask(t *testing.T, c *http.Client, method, path, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://127.0.0.1"+path, strings.NewReader(body))
@@ -71,8 +71,8 @@ func (l *inMemory) ask(t *testing.T, c *http.Client, method, path, body string, 
 	return res, string(text)
 }
 
-// TestStopping: a server that stops says so at once, takes calls for its delay, then ends its streams and lets the
-// calls end; and all of it takes no longer than that, whatever clients and tools do.
+// TestStopping checks that a stopping server announces it at once, accepts calls during its delay, and then
+// ends its streams and lets calls end, within the time limit whatever clients and tools do.
 func TestStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const delay, drain = 5 * time.Second, 10 * time.Second

@@ -18,7 +18,7 @@ import (
 
 const oneForm = `{"asks":[{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}]}`
 
-// ready is the first round of a call that asks: the key of its question, and its state.
+// ready makes the first round of a call that asks, and returns the key of its question and its state.
 func ready(t testing.TB, c *wireClient, tool, args string) (key, state string) {
 	t.Helper()
 	r := c.round(t.Context(), "tools/call", tool, `"name":"`+tool+`","arguments":`+args)
@@ -34,13 +34,13 @@ func ready(t testing.TB, c *wireClient, tool, args string) (key, state string) {
 	return key, in.State
 }
 
-// again is a later round of a call.
+// again makes a later round of a call.
 func again(t testing.TB, c *wireClient, tool, args, key, state string) wireResult {
 	t.Helper()
 	return c.round(t.Context(), "tools/call", tool, fmt.Sprintf(`"name":%q,"arguments":%s,"inputResponses":{%q:{"action":"decline"}},"requestState":%q`, tool, args, key, state))
 }
 
-// A state is good for the request, the principal and the round that it was given to.
+// A state is valid only for the request, the principal and the round for which it was created.
 func TestSealedState(t *testing.T) {
 	for _, up := range []string{"older", "modern"} {
 		t.Run(up+" server", func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestSealedState(t *testing.T) {
 					t.Errorf("%s: %s %+v", name, r.Result, r.Error)
 				}
 			}
-			// The order of keys and the room between them are not the arguments.
+			// The order of keys and the white space do not matter.
 			same := ` { "asks" : [ {"params":{"requestedSchema":{"properties":{},"type":"object"},"message":"m"},"method":"elicitation/create"} ] } `
 			if got := again(t, c, "ask", same, key, state).text(t); got != `[{"action":"decline"}]` {
 				t.Errorf("got %s", got)
@@ -79,7 +79,7 @@ func TestStateOfARoundBefore(t *testing.T) {
 	_, _, e := newGateway(t, mcp.Options{}, child("up", "older"))
 	c := e.wire(t, "modern", allCaps)
 	key, first := ready(t, c, "ask", oneForm)
-	// A round without the answer asks again, with another state.
+	// A round without the answer gets the question again, with a new state.
 	r := c.round(t.Context(), "tools/call", "ask", fmt.Sprintf(`"name":"ask","arguments":%s,"inputResponses":{"other":{"action":"accept"}},"requestState":%q`, oneForm, first))
 	var in struct {
 		Type  string                     `json:"resultType"`
@@ -97,7 +97,7 @@ func TestStateOfARoundBefore(t *testing.T) {
 	}
 }
 
-// The principal of a round is that of the call.
+// A round must have the same principal as the call.
 func TestStateOfAnotherPrincipal(t *testing.T) {
 	_, s, _ := newGateway(t, mcp.Options{}, child("up", "older"))
 	e := listen(t, s, server.HTTPOptions{Tokens: tokens(t, "ann", "a", "bob", "b")})
@@ -111,7 +111,7 @@ func TestStateOfAnotherPrincipal(t *testing.T) {
 	}
 }
 
-// A call that is answered in rounds is one call, and answers may come before questions.
+// A call in several rounds is one call, and answers may come before questions.
 func TestRoundsAreOneCall(t *testing.T) {
 	for _, up := range []string{"older", "modern"} {
 		g, _, e := newGateway(t, mcp.Options{}, child("up", up))
@@ -132,7 +132,7 @@ func TestRoundsAreOneCall(t *testing.T) {
 	}
 }
 
-// A server that stops ends the calls that wait for their clients.
+// A stopping server ends the calls that wait for their clients.
 func TestStopWithAQuestionOpen(t *testing.T) {
 	g, _, _ := newGateway(t, mcp.Options{}, child("up", "older"))
 	e := listen(t, server.New(g, server.Options{DrainTimeout: time.Hour}), server.HTTPOptions{})
@@ -140,7 +140,7 @@ func TestStopWithAQuestionOpen(t *testing.T) {
 	// The end of the test waits for the server, which would wait for the call.
 }
 
-// A client with forms is asked for approval at once, in both protocol versions.
+// A client with forms gets the approval request at once, in both protocol versions.
 func TestApprovalByForm(t *testing.T) {
 	info := v1.PendingToolInfo{Reason: v1.ReasonApproval, Message: `tool "told" needs approval by policy "p"`, ToolName: "told", Args: json.RawMessage(`{"amount":12345678901234567890,"key":"***"}`)}
 	cases := map[string]struct {
@@ -201,7 +201,7 @@ func TestApprovalByForm(t *testing.T) {
 	}
 }
 
-// The time in which a person is asked is not the server's.
+// The time during which a person is asked does not count toward the server's time limit.
 func TestTimeDoesNotRunWhileAPersonIsAsked(t *testing.T) {
 	m := child("up", "older")
 	m.Spec.TimeoutMS = 4000
@@ -227,7 +227,7 @@ func TestServerThatHangsForAClientOfItsOwn(t *testing.T) {
 	}
 }
 
-// A panic of what a question meets ends its call and nothing else.
+// A panic during a question ends only its call.
 func TestPanicUnderAQuestion(t *testing.T) {
 	g, _, e := newGateway(t, mcp.Options{}, child("up", "older"))
 	g.before = func(context.Context, v1.Call) error { panic(errors.New("boom")) }

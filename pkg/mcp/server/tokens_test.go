@@ -11,7 +11,7 @@ func TestReadTokensNamesEveryViolation(t *testing.T) {
 	good := strings.Repeat("ab", 32)
 	for _, tc := range []struct {
 		name, text string
-		want       []string // of the error; none when it reads
+		want       []string // of the error; empty without an error
 	}{
 		{name: "two of one name", text: "# comment\n\nann:" + good + "\r\nann:" + strings.ToUpper(good) + "\n"},
 		{name: "empty", text: "# nothing\n", want: []string{"no tokens: expected a line NAME:HEX"}},

@@ -17,7 +17,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// raw is a client that sends what it is told.
+// raw is a client that sends raw messages.
 type raw struct {
 	t       testing.TB
 	url     string
@@ -58,7 +58,7 @@ func (c *raw) post(body string, headers ...string) (status int, kind, answer str
 	return res.StatusCode, res.Header.Get("Content-Type"), string(text)
 }
 
-// open begins a session as a client with capabilities, and calls once.
+// open begins a session with the given capabilities, and makes one call.
 func (c *raw) open(capabilities string) {
 	c.t.Helper()
 	c.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `,"clientInfo":{"name":"raw","version":"1"}}}`)
@@ -71,7 +71,7 @@ func (c *raw) open(capabilities string) {
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"},"io.modelcontextprotocol/clientCapabilities":%s}`
 
-// A call whose answer comes first gets it as one JSON document, whatever its client can do.
+// A call whose result comes first gets it as one JSON document, whatever its client's capabilities.
 func TestAnswerIsOneDocument(t *testing.T) {
 	c := catalogOf(offer("", "do"))
 	c.do = func(_ context.Context, call v1.Call) (v1.Result, error) {
@@ -162,8 +162,8 @@ func TestAnswerIsOneDocument(t *testing.T) {
 	}
 }
 
-// A call ends when its client cancels it, or ends the session; not when the
-// connection breaks. No two of a session have one id.
+// A call ends when its client cancels it or ends the session, but not when the connection breaks. IDs are
+// unique within a session.
 func TestCallEnds(t *testing.T) {
 	c := catalogOf(offer("", "do"))
 	began, ended := make(chan struct{}), make(chan error)

@@ -60,7 +60,7 @@ func TestListToolsSaysWhatTheManifestSays(t *testing.T) {
 		fmt.Sprintf(defs, "ref-list", `,"outputSchema":{"$ref":"#/definitions/A","definitions":{"A":{"type":"array"}}}`),
 		fmt.Sprintf(defs, "ref-round", `,"outputSchema":{"$defs":{"A":{"$ref":"#/$defs/A"}},"$ref":"#/$defs/A"}`),
 	}
-	sessions := []string{ // which know of no type but an object at the root
+	sessions := []string{ // these versions allow only the root type object
 		fmt.Sprintf(defs, "ref", `,"outputSchema":{"$defs":{"A":{"$ref":"#/$defs/B"},"B":{"type":"object"}},"$ref":"#/$defs/A","type":"object"}`),
 		fmt.Sprintf(defs, "ref-list", ""), fmt.Sprintf(defs, "ref-round", ""),
 	}
@@ -120,7 +120,7 @@ func TestPagesAreInOrderAndSurviveChanges(t *testing.T) {
 		for _, tool := range res.Tools {
 			got = append(got, tool.Name)
 		}
-		if page == 0 { // the last one of the first page goes, and one comes before it
+		if page == 0 { // the last tool of the first page is removed, and one is added before it
 			c.set(append(slices.DeleteFunc(slices.Clone(all), func(o server.Offer) bool { return o.Tool.Metadata.Name == "t02" }), offer("", "t00b"))...)
 			s.Refresh()
 		}
@@ -290,8 +290,7 @@ func TestTooManyCallsAreRefused(t *testing.T) {
 	}
 }
 
-// Reports come before the answer and in their order, as the wire has them: a client
-// may drop what comes after the answer.
+// Reports arrive in order and before the result, because a client may drop later reports.
 func TestProgressComesInOrderAndBeforeTheAnswer(t *testing.T) {
 	const reports = 50
 	c := catalogOf(offer("", "do"))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What is remembered is bounded, and the bound gives nobody a fresh turn.
+// The number of remembered sessions is limited, and exceeding the limit does not give a new turn.
 func TestTurnsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(time.Minute)
@@ -42,7 +42,7 @@ func TestTurnsAreForgotten(t *testing.T) {
 			end()
 		}
 		turns.forget("kept")
-		end() // of a session that is gone
+		end() // of a session that has ended
 		if len(turns.sessions) != 1 {
 			t.Errorf("%d sessions are remembered", len(turns.sessions))
 		}

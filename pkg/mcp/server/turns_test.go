@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// A turn that no call names ends once its session had no call under way for so long.
+// A turn without a name ends after its session had no running call for the idle time.
 func TestTurnsWithoutANameEnd(t *testing.T) {
 	for protocol, version := range versions {
 		t.Run(protocol, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestTurnsWithoutANameEnd(t *testing.T) {
 					t.Errorf("a named turn is %q", named)
 				}
 				time.Sleep(time.Second)
-				second := call(300, nil) // under way for longer than a turn may be idle
+				second := call(300, nil) // runs longer than the idle time
 				if second == first {
 					t.Errorf("after 60s the turn is still %q", second)
 				}
@@ -64,7 +64,7 @@ func TestTurnsWithoutANameEnd(t *testing.T) {
 					t.Errorf("59s after a long call: turn %q, then %q", second, again)
 				}
 
-				// While one is under way the turn goes on for the others.
+				// While one call is running, the turn continues for the others.
 				var done sync.WaitGroup
 				done.Go(func() { call(200, nil) })
 				time.Sleep(100 * time.Second)

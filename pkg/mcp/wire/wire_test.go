@@ -51,7 +51,7 @@ func FuzzParse(f *testing.F) {
 			}
 			for k, v := range body {
 				if got := o.Get(k); string(got) != string(v) && k != "_meta" {
-					// a name that is not ours may come twice
+					// Unknown names may occur twice.
 					n := 0
 					for _, e := range o {
 						if e.Name == k {
@@ -70,7 +70,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// sameAsTheSDK holds a message that was accepted to what the SDK reads.
+// sameAsTheSDK compares an accepted message with the SDK's reading.
 func sameAsTheSDK(t *testing.T, text []byte, m wire.Message) {
 	t.Helper()
 	if m.Error != nil && json.Unmarshal(m.Error, new(wire.Error)) != nil {
@@ -95,7 +95,7 @@ func sameAsTheSDK(t *testing.T, text []byte, m wire.Message) {
 func TestParse(t *testing.T) {
 	for text, want := range map[string]error{
 		`{"jsonrpc":"2.0","id":1,"method":"a"}`:                                  nil,
-		`{"jsonrpc":"2.0","id":1,"method":"a","params":{"x":1,"x":2}}`:           nil, // whose names have no meaning here
+		`{"jsonrpc":"2.0","id":1,"method":"a","params":{"x":1,"x":2}}`:           nil, // these names have no meaning in JSON-RPC
 		`{"jsonrpc":"2.0","id":1,"method":"a","params":{"name":"b","name":"c"}}`: wire.ErrInvalid,
 		`{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}`:                           wire.ErrInvalid,
 		`{"jsonrpc":"2.0","id":1.5,"method":"a"}`:                                wire.ErrInvalid,
