@@ -91,7 +91,7 @@ func (e *Expressions) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// expressionError says that a text is not a regular expression; at is its place in the parameter.
+// expressionError says that a text is not a regular expression; at is the place of the text in the parameter.
 type expressionError struct{ at, what string }
 
 func (e *expressionError) Error() string { return e.what }

@@ -1,16 +1,14 @@
-// Package redact masks secrets: parts of JSON documents by name or place, and secret values
-// wherever they occur.
+// Package redact masks secrets: parts of JSON documents by name or place, and secret values wherever they occur.
 //
-// A rule is a JSON Pointer (RFC 6901), which names one place, or a bare key, which
-// names every member of that name at any depth, including in arrays. A pointer token
-// "*" matches every key and every index: /cards/*/number. Names are compared decoded,
-// so "p\u0061ss" is pass, and are case-sensitive.
+// A rule is a JSON Pointer (RFC 6901), which names one place, or a bare key, which names every member of that name at
+// any depth, including in arrays. A pointer token "*" matches every key and every index: /cards/*/number. Names are
+// decoded before they are compared ("p\u0061ss" is pass), and are case-sensitive.
 //
-// A value that a rule names is replaced as a whole, whatever its type, by the string
-// [Mask]. Everything else keeps its bytes: the order of keys, the digits of numbers and white space.
+// A value that a rule names is replaced as a whole, whatever its type, by the string [Mask]. Everything else keeps its
+// bytes: the order of keys, the digits of numbers and white space.
 //
-// Rules also apply to JSON in strings, at any depth, to JSON Lines, to JSON in prose, to
-// texts such as "name: value", and to percent-encoded and base64 text.
+// Rules also apply to JSON in strings, at any depth, to JSON Lines, to JSON in prose, to texts such as "name: value",
+// and to percent-encoded and base64 text.
 package redact
 
 import (

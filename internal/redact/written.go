@@ -12,8 +12,8 @@ import (
 // secretForm is the format of the secrets of a well-known service.
 type secretForm struct {
 	kind, variable string
-	// needs are texts in folded case, at least one of which occurs in every such secret. A text without them need not be
-	// matched with the expression.
+	// needs are texts in folded case, at least one of which occurs in every such secret. The expression need not run on
+	// other texts.
 	needs []string
 	form  func() *regexp.Regexp
 }

@@ -36,7 +36,7 @@ type Config struct {
 	// DSN names the store, such as state.db or postgres://…. Default: TOOLCTL_STORE, or the store in .toolctl
 	// of the current folder or the nearest parent that has one.
 	DSN string
-	// MaxStoreBytes and MaxStoreConnections bound the store; 0 is its default.
+	// MaxStoreBytes and MaxStoreConnections limit the store; 0 means its default.
 	MaxStoreBytes       int64
 	MaxStoreConnections int
 	// Namespace is the namespace of objects without a namespace. Default: "default".

@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// DryRun selects what a dry run of [Apply] compares the files with.
+// DryRun selects how a dry run of [Apply] checks the files.
 type DryRun string
 
 // The modes of a dry run.

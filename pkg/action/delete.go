@@ -14,7 +14,7 @@ import (
 type Request struct {
 	// Kind is one of [v1.Kinds]; "" means all kinds if the verb allows it.
 	Kind string
-	// Names may have any form that [registry.Registry.Get] accepts. Default: all objects of the kind.
+	// Names are names in any form that [registry.Registry.Get] accepts. Default: all objects of the kind.
 	Names []string
 }
 

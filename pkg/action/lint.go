@@ -27,7 +27,7 @@ type Lint struct {
 // Linted is the result of [Lint].
 type Linted struct {
 	lint.Report
-	// Objects is the number of selected objects, Files the number of files that were read.
+	// Objects is the number of selected objects, and Files the number of files that were read.
 	Objects, Files int
 	// Errors are the errors in the manifests: lint needs manifests without errors.
 	Errors []v1.Violation

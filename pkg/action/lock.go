@@ -49,7 +49,7 @@ func (l *Lock) Run(ctx context.Context) (*Locked, error) {
 	}
 	old, err := lock.Read(path)
 	fresh := errors.Is(err, fs.ErrNotExist)
-	repaired := l.Update && len(l.Names) == 0 // the whole file is written again
+	repaired := l.Update && len(l.Names) == 0 // the whole file is rewritten
 	if err != nil && (!fresh || l.Check) && !repaired {
 		if fresh {
 			return nil, usagef("there is no %s: create it with 'toolctl lock'", path)
@@ -120,7 +120,7 @@ func (l *Lock) servers(w *Workspace, old *lock.File) (keys, gone []v1.Key, err e
 	return keys, gone, nil
 }
 
-// LockServers converts states into entries of a lock, and returns the servers that are not ready separately.
+// LockServers converts states into entries of a lock, and separately returns the servers that are not ready.
 func LockServers(states []mcp.ServerState) (now []lock.Server, down []mcp.ServerState) {
 	for _, s := range states {
 		if !s.Ready {

@@ -128,7 +128,7 @@ func (r *Run) play(ctx context.Context, w *Workspace, o agent.Options, ran *Ran)
 	return err
 }
 
-// nobody is the model of a dry run, which sends no request.
+// nobody is the model of a dry run, which sends no requests.
 type nobody struct{}
 
 func (nobody) Generate(context.Context, agent.Request, func(agent.Delta)) (agent.Reply, error) {

@@ -113,7 +113,7 @@ type PruneAudit struct {
 	DryRun bool
 }
 
-// Run deletes the records and adds one about that.
+// Run deletes the records and adds a record of the deletion.
 func (p *PruneAudit) Run(ctx context.Context) (done store.AuditPrune, err error) {
 	err = (&Audit{Config: p.roomy()}).Run(ctx, func(s store.Store, _ store.AuditFilter) (err error) {
 		done, err = s.PruneAudit(ctx, store.PruneOptions{Before: p.Before, By: p.By, DryRun: p.DryRun})

@@ -328,7 +328,7 @@ func nameCalls(calls []ToolCall, at int) {
 	}
 }
 
-// conclude adds the results of a hop to the transcript, or ends or suspends the run.
+// conclude adds the results of a hop to the transcript, ends the run or suspends it.
 func (l *loop) conclude(ctx context.Context, hop *Hop) error {
 	for i := range hop.Calls {
 		if hop.Calls[i].Result.Status == v1.StatusPending {

@@ -256,8 +256,7 @@ func (c *Chain) Blocked() *v1.PolicyError {
 	return c.steps[len(c.steps)-1].refusal(&c.tool, v1.Count{}, verdict{})
 }
 
-// Guards reports whether a policy in mode enforce refuses, limits or holds for approval the tool's calls of all
-// principals.
+// Guards reports whether a policy in mode enforce refuses, limits or holds the calls of the tool, for all principals.
 func (c *Chain) Guards() bool {
 	return c != nil && slices.ContainsFunc(c.steps, func(r *rule) bool { return !r.policy.audit && !r.policy.personal() })
 }

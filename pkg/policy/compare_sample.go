@@ -38,8 +38,8 @@ func (t *Tools) fitting(namespace, pattern string, yield func(Subject) bool) {
 	}
 }
 
-// sample selects the tools whose calls are tried: some that match each pattern of the policies, and
-// some that match none.
+// sample selects the tools whose calls are tried: some for each pattern of the policies, and some that match no
+// pattern.
 func (c *comparison) sample(known *Tools) []sampled {
 	const each = 2 // tools for each pattern
 	namespace := c.policies[0].Namespace()

@@ -49,7 +49,7 @@ type Builder struct {
 	// Model is the name of the model that answered, and Reason is the API's reason why the model stopped.
 	Model, Reason string
 	Usage         agent.Usage
-	// Said holds the text so far.
+	// Said is the text so far.
 	Said  strings.Builder
 	Parts []v1.Part
 	Calls []*Call
