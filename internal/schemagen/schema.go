@@ -10,11 +10,10 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// The schemas are draft-07, not 2020-12: yaml-language-server, which most editors
-// use, reads 2020-12 since its release 1.20 of 2026 and draft-07 since ever, and
-// nothing here needs a newer draft. In draft-07 a $ref hides what stands beside
-// it, so a field with a text of its own wraps its $ref in allOf, and shared types
-// are under definitions, the name of $defs before 2019-09.
+// The schemas use draft-07 and not 2020-12: yaml-language-server, which most editors use, supports
+// 2020-12 only since release 1.20 of 2026, and nothing here needs a newer draft. In draft-07 a $ref
+// hides its sibling keywords, so a field with its own text wraps its $ref in allOf, and shared
+// types are under definitions, the name of $defs before 2019-09.
 const (
 	draft   = "http://json-schema.org/draft-07/schema#"
 	baseURL = "https://toolctl.dev/schemas/"

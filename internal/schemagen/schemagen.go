@@ -1,21 +1,19 @@
-// Package schemagen makes the JSON Schemas of the manifest kinds, their reference pages, and
-// what the CustomResourceDefinitions of Kubernetes are made of, from the Go source of api/v1.
+// Package schemagen generates the JSON Schemas of the manifest kinds, their reference pages, and
+// the input for the Kubernetes CustomResourceDefinitions, from the Go source of api/v1.
 //
 // # What it reads
 //
-// The fields of a manifest are the exported fields of the structs of api/v1 that
-// a kind leads to, under their json names. The rules come from the `check` tag.
-// The rest comes from the doc comment of the field, which is
+// The fields of a manifest are the exported fields of the structs of api/v1 that a kind uses, under
+// their JSON names. The rules come from the `check` tag. The rest comes from the doc comment of the
+// field, which has the form
 //
 //	GoName says what the field means, in sentences. Required. Default: X. Example: Y.
 //
-// where each of the three markers may be absent, and nothing follows them. The
-// example is one YAML value. A default that is a value of the field's type is
-// one too; a default of several words on a field of text is prose, such as "the
-// tool's timeout_ms", and so is any other default that does not fit the type.
-// The doc comment of a type may hold one indented YAML block, its example.
-// A json.RawMessage whose comment speaks of a "JSON Schema" takes a JSON Schema,
-// every other one takes any JSON value.
+// where each of the three markers may be absent, and nothing follows them. The example is one YAML
+// value. A default is also a YAML value if it fits the type of the field; otherwise it is prose. A
+// default of several words for a text field is always prose, such as "the tool's timeout_ms". The
+// doc comment of a type may contain one indented YAML block as its example. A json.RawMessage whose
+// comment mentions a "JSON Schema" accepts a JSON Schema; any other one accepts any JSON value.
 //
 // A comment that breaks these rules stops the generator, with the place of each.
 package schemagen

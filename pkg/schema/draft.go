@@ -49,7 +49,7 @@ func DraftOf(schema string) (Draft, bool) {
 	return 0, false
 }
 
-// MetaschemaName returns what follows the scheme of a URL below json-schema.org/draft.
+// MetaschemaName returns a URL below json-schema.org/draft without its scheme. It returns false for other URLs.
 func MetaschemaName(url string) (string, bool) {
 	name, ok := strings.CutPrefix(url, "http://")
 	if !ok {

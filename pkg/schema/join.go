@@ -2,8 +2,8 @@ package schema
 
 import "slices"
 
-// Join returns what two schemas say together, as far as one object can say it: properties are joined one by
-// one, required names are added up, and every other keyword of b replaces that of a.
+// Join combines two schemas, as far as one object can: properties are joined one by one, required names are
+// added up, and every other keyword of b replaces that of a.
 func Join(a, b Object) Object {
 	out := a.Clone()
 	for _, k := range b.Names() {
@@ -16,7 +16,7 @@ func Join(a, b Object) Object {
 	return out
 }
 
-// joined returns the value of a keyword that two schemas have.
+// joined returns the combined value of a keyword that both schemas have.
 func joined(keyword string, a, b any) any {
 	switch keyword {
 	case "required":

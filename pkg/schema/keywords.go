@@ -8,7 +8,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// A Keyword holds subschemas: where they are in its value, and to what they are applied.
+// A Keyword describes a keyword with subschemas: their places in its value, and the values to which they apply.
 type Keyword struct {
 	Name     string
 	shape    shape
@@ -19,18 +19,18 @@ type Keyword struct {
 // In reports whether a draft has the keyword.
 func (k Keyword) In(d Draft) bool { return d == 0 || d >= k.from && d <= k.to }
 
-// shape says how the value of a keyword holds its subschemas.
+// shape is the way in which the value of a keyword holds its subschemas.
 type shape int
 
 const (
 	one       shape = iota // the value is a schema
 	list                   // an array of schemas
-	oneOrList              // either; a list until draft 2019-09 only
+	oneOrList              // either; an array only until draft 2019-09
 	members                // an object whose members are schemas, or (dependencies) lists of names
 )
 
-// Role is the part of the instance to which the subschemas of a keyword are applied. Every role but Same consumes
-// input, so a cycle through it ends with the document.
+// Role is the part of the instance to which the subschemas of a keyword apply. Every role except Same consumes input,
+// so a cycle through it ends with the document.
 type Role int
 
 // The roles.
@@ -74,12 +74,12 @@ var Keywords = []Keyword{
 type Subschema struct {
 	Pointer string
 	Role    Role
-	Token   string // the member name or the index; "" when the value of the keyword is the schema
+	Token   string // the member name or the index; "" if the keyword's value is the schema
 	Schema  any    // a boolean or an object
 }
 
-// Subschemas returns the schemas directly inside a schema that stands at a pointer, in a fixed order. It leaves out
-// values that are not schemas, because the metaschema reports them.
+// Subschemas returns the schemas directly inside a schema whose pointer is at, in a fixed order. It leaves out values
+// that are not schemas, because the metaschema reports them.
 func Subschemas(schema any, at string, draft Draft) []Subschema {
 	obj := ObjectOf(schema)
 	if obj == nil {
@@ -97,7 +97,7 @@ func Subschemas(schema any, at string, draft Draft) []Subschema {
 	return subs
 }
 
-// Replaced returns a copy of a schema with each schema directly inside it replaced by what f makes of it.
+// Replaced returns a copy of a schema in which f replaces each schema directly inside it.
 func Replaced(schema map[string]any, at string, draft Draft, f func(Subschema) any) map[string]any {
 	out := maps.Clone(schema)
 	for _, kw := range Keywords {
@@ -108,7 +108,7 @@ func Replaced(schema map[string]any, at string, draft Draft, f func(Subschema) a
 	return out
 }
 
-// replace returns the value of a keyword of the schema at a pointer with other subschemas.
+// replace returns the value of a keyword with its subschemas replaced by f. at is the pointer of the schema.
 func (k Keyword) replace(v any, at string, draft Draft, f func(Subschema) any) any {
 	items, isList := v.([]any)
 	obj := ObjectOf(v)
@@ -146,8 +146,8 @@ func isSchema(v any) bool {
 	return ok || ObjectOf(v) != nil
 }
 
-// Vocabulary lists the keywords of JSON Schema, drafts 4 to 2020-12, and those of OpenAPI 3.0 that often stand beside
-// them, by name.
+// Vocabulary lists by name the keywords of JSON Schema, drafts 4 to 2020-12, and the keywords of OpenAPI 3.0 that
+// often occur with them.
 var Vocabulary = []string{
 	"$anchor", "$comment", "$defs", "$dynamicAnchor", DynamicRef, "$id", RecursiveRef, "$recursiveAnchor", Ref, "$schema", "$vocabulary",
 	"additionalItems", "additionalProperties", "allOf", "anyOf", "const", "contains", "contentEncoding", "contentMediaType", "contentSchema",

@@ -16,7 +16,8 @@ type Object interface {
 	Clone() Object
 }
 
-// ObjectOf returns a value as an object; nil for every other value. A map[string]any stays the same map.
+// ObjectOf returns a value as an object, or nil if it is not an object. A map[string]any stays the same
+// map.
 func ObjectOf(v any) Object {
 	switch v := v.(type) {
 	case map[string]any:
@@ -27,13 +28,13 @@ func ObjectOf(v any) Object {
 	return nil
 }
 
-// Map returns an object that [Join] or [Document.Whole] made of maps; nil for another one.
+// Map returns an object that [Join] or [Document.Whole] made from maps, or nil for any other object.
 func Map(o Object) map[string]any {
 	m, _ := o.(object)
 	return m
 }
 
-// plain returns a value in the type of decoded documents.
+// plain returns a value with the types of decoded documents.
 func plain(v any) any {
 	if o, ok := v.(object); ok {
 		return map[string]any(o)

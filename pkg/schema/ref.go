@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The keywords of references. What a dynamic reference names depends on the schemas around it.
+// The keywords of references. The target of a dynamic reference depends on the schemas around it.
 const (
 	Ref          = "$ref"
 	DynamicRef   = "$dynamicRef"   // draft 2020-12
@@ -21,14 +21,15 @@ func Reference(schema any) (ref string, ok bool) {
 	return ref, ok
 }
 
-// maxSteps bounds how many schemas one [Document] looks at, and maxHops how many references follow each other.
+// maxSteps is the maximum number of schemas that one [Document] visits, and maxHops the maximum length of a chain
+// of references.
 const (
 	maxSteps = 20_000
 	maxHops  = 32
 )
 
-// A Document is a decoded document whose references are followed. Because they may lead back to themselves in
-// many ways, one Document looks at a bounded number of schemas and finds nothing after that.
+// A Document is a decoded document whose references are followed. References may form many cycles, so one Document
+// visits a limited number of schemas and finds nothing after that.
 type Document struct {
 	Root any
 	left int
@@ -37,7 +38,7 @@ type Document struct {
 // NewDocument returns a document.
 func NewDocument(root any) *Document { return &Document{root, maxSteps} }
 
-// Again allows as many steps as at the beginning.
+// Again resets the number of visited schemas.
 func (d *Document) Again() { d.left = maxSteps }
 
 // Resolve returns the part of a document that a reference names, and its JSON Pointer: "#" followed by a JSON
@@ -58,7 +59,7 @@ func (d *Document) Resolve(ref string) (part any, pointer string, ok bool) {
 	return d.find(d.Root, "", fragment, ref)
 }
 
-// find looks for the schema with an anchor or, if that is empty, with an id.
+// find returns the schema with an anchor or, if anchor is empty, with an id.
 func (d *Document) find(schema any, at, anchor, id string) (part any, pointer string, ok bool) {
 	o := ObjectOf(schema)
 	if d.left--; o == nil || d.left < 0 {
@@ -78,7 +79,7 @@ func (d *Document) find(schema any, at, anchor, id string) (part any, pointer st
 			return schema, at, true
 		}
 		if name, _ := own.(string); at != "" && name != "" && name[0] != '#' {
-			return nil, "", false // anchors in there belong to another id
+			return nil, "", false // anchors inside belong to another id
 		}
 	}
 	for _, sub := range Subschemas(schema, at, 0) {
@@ -89,8 +90,8 @@ func (d *Document) find(schema any, at, anchor, id string) (part any, pointer st
 	return nil, "", false
 }
 
-// Target returns what the reference of a schema names; ok is false for a schema without one, and for a
-// reference that leads nowhere.
+// Target returns the target of a schema's reference. ok is false for a schema without a reference, and for a
+// reference without a target.
 func (d *Document) Target(schema any) (target any, ok bool) {
 	if ref, has := Reference(schema); has {
 		target, _, ok = d.Resolve(ref)
@@ -98,8 +99,8 @@ func (d *Document) Target(schema any) (target any, ok bool) {
 	return target, ok
 }
 
-// Whole returns a schema as one object: references are followed, and their targets joined with the keywords beside
-// them and with the schemas of allOf. It returns nil if the schema is not an object.
+// Whole returns a schema as one object: it follows references, and joins their targets with the sibling keywords
+// and the schemas of allOf. It returns nil if the schema is not an object.
 func (d *Document) Whole(schema any) Object { return d.whole(schema, maxHops) }
 
 func (d *Document) whole(schema any, hops int) Object {

@@ -15,7 +15,7 @@ import (
 // "default". It would then run something else than what the graph checked.
 type bundle struct {
 	g       *graph
-	targets map[int]bool // nodes that something refers to
+	targets map[int]bool // nodes that are reference targets
 	format  bool
 }
 
@@ -25,8 +25,8 @@ var plain = []string{
 	"pattern", "uniqueItems", "required",
 }
 
-// bundleFor returns the schema for gojsonschema, or false if part of it is of
-// another draft or contains what that engine gets wrong.
+// bundleFor returns the schema for gojsonschema. It returns false if part of the schema is of
+// another draft or contains a construct that gojsonschema handles incorrectly.
 func bundleFor(g *graph, format bool) (any, bool) {
 	b := bundle{g: g, targets: map[int]bool{}, format: format}
 	draft := g.nodes[0].res.draft
@@ -82,7 +82,7 @@ func inexact(v any) bool {
 	return false
 }
 
-// schema writes a node where it stands: by reference when others refer to it too.
+// schema writes a node in place, or by reference if other nodes refer to it too.
 func (b *bundle) schema(i int) any {
 	if b.targets[i] {
 		return refTo(i)

@@ -45,8 +45,8 @@ func prefer(branches [][]problem, good func([]problem) bool) [][]problem {
 	return kept
 }
 
-// merge joins branches that all expect a different value at the same place:
-// "expected integer or null".
+// merge joins branches that each expect a different value at the same place: "expected integer or
+// null".
 func merge(branches [][]problem, place []string) ([]problem, bool) {
 	if len(branches) == 0 {
 		return nil, false

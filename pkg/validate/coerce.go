@@ -10,15 +10,15 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// maxRepairs bounds how much is coerced in one round. A document with more violations
-// is not a model's slip, and repairing it would take too long.
+// maxRepairs is the maximum number of repairs in one round. A document with more violations is not
+// a model's slip, and repairing it would take too long.
 const maxRepairs = 10_000
 
-// maxRounds bounds how often a document is coerced and checked again. Each round
-// reaches what the previous one uncovered, such as the inside of a JSON text.
+// maxRounds is the maximum number of times that a document is coerced and checked again. Each round
+// reaches the values that the previous one uncovered, such as the inside of a JSON text.
 const (
 	maxRounds      = 16
-	maxRoundsLarge = 4 // of a document with more than manyValues
+	maxRoundsLarge = 4 // for a document with more than manyValues values
 	manyValues     = 10_000
 )
 
@@ -52,13 +52,13 @@ func (s *Schema) Coerce(doc any) (fixed any, changed bool) {
 	return fixed, changed
 }
 
-// A repair is a change of one place: another value, or none.
+// A repair changes or removes the value at one place.
 type repair struct {
 	path   []string
 	remove bool
 	value  any
 	before any
-	wraps  bool // value is an array that holds before
+	wraps  bool // value is an array that contains the previous value
 }
 
 // coerceRound repairs doc by its problems. It returns the document to continue with and
@@ -70,7 +70,7 @@ func (s *Schema) coerceRound(doc any, problems []problem) (any, bool, []problem,
 	}
 	rounds := maxRounds
 	var seen survey
-	if _ = seen.visit(doc, 0); seen.values > manyValues { // problems has seen that it is within bounds
+	if _ = seen.visit(doc, 0); seen.values > manyValues { // problems has checked the bounds
 		rounds = maxRoundsLarge
 	}
 	tried := map[string]bool{}
@@ -87,7 +87,7 @@ func (s *Schema) coerceRound(doc any, problems []problem) (any, bool, []problem,
 		if good := effective(repairs, left); len(good) < len(repairs) {
 			next = repaired(fixed, good)
 			if repairs = good; len(repairs) == 0 {
-				continue // others may be planned now that these are known not to help
+				continue // other repairs may be planned, now that these are known to fail
 			}
 			if left, err = s.problems(next); err != nil {
 				return doc, false, problems, err
@@ -97,7 +97,7 @@ func (s *Schema) coerceRound(doc any, problems []problem) (any, bool, []problem,
 			break // the coerced document would be too expensive to check
 		}
 		fixed, changed, problems = next, true, left
-		clear(tried) // what did not help before may help now
+		clear(tried) // repairs that failed before may work now
 		if len(problems) == 0 {
 			break
 		}
@@ -232,9 +232,8 @@ func coerceEnum(text string, allowed []any) (any, bool) {
 	return found[0], true
 }
 
-// effective returns the repairs that made the type, value or presence at their place
-// right. The next round or the caller handles the values inside it and bounds that it
-// violates.
+// effective returns the repairs that corrected the type, value or presence at their place. The next
+// round or the caller handles nested values and violated bounds.
 func effective(repairs []repair, left []problem) []repair {
 	wrong := map[string]bool{}
 	gone := map[string]bool{}
@@ -257,7 +256,7 @@ func effective(repairs []repair, left []problem) []repair {
 	return good
 }
 
-// repaired returns a copy of a document with repairs.
+// repaired returns a copy of a document with the repairs applied.
 func repaired(doc any, repairs []repair) any {
 	doc = cloned(doc)
 	for _, r := range repairs {

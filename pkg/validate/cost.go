@@ -12,12 +12,12 @@ const (
 	maxText  = 200_000_000
 	// maxFound is the maximum number of problems that are collected for one document.
 	maxFound = 30_000
-	// maxExpansion is how often one value may be visited by one schema, all
-	// allOf, anyOf and $ref inside it expanded.
+	// maxExpansion is the maximum number of times that one schema may visit one value, with all
+	// nested allOf, anyOf and $ref expanded.
 	maxExpansion = 100_000
-	// maxChain is how many subschemas may be applied to one value inside each
-	// other. Both engines recurse once for each, at each level of the document,
-	// and a Go stack that outgrows 1 GB ends the process.
+	// maxChain is the maximum nesting of subschemas that apply to one value. Both engines recurse
+	// once for each, at each level of the document, and a Go stack that outgrows 1 GB ends the
+	// process.
 	maxChain = 100
 )
 
@@ -26,7 +26,7 @@ const (
 type costs struct {
 	checks, text []float64
 	complete     bool
-	unique       bool // uniqueItems is somewhere in the schema
+	unique       bool // the schema contains uniqueItems
 }
 
 // costs counts, for each depth, the paths from the root schema to any subschema

@@ -11,14 +11,14 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// Bounds of one JSON text. They are far above what a tool call carries and low
-// enough that no text takes more than some 200 MB or a second to read.
+// Bounds of one JSON text. They are far above the size of a tool call and low enough that no text takes
+// more than about 200 MB or one second to read.
 const (
-	// MaxDocumentBytes is the length of the longest text that [Decode] reads.
+	// MaxDocumentBytes is the maximum length of a text that [Decode] reads.
 	MaxDocumentBytes = 16 << 20
-	// MaxDepth is how deep arrays and objects may be nested.
+	// MaxDepth is the maximum nesting of arrays and objects.
 	MaxDepth = 256
-	// MaxValues is how many values, counted with all that they hold, a text may have.
+	// MaxValues is the maximum number of values in a text, including nested values.
 	MaxValues = 500_000
 )
 
@@ -53,11 +53,11 @@ func decode(raw []byte, maxBytes int) (any, error) {
 
 type decoder struct {
 	raw    []byte
-	text   string // the same
+	text   string // the same text as a string
 	pos    int
 	values int
-	// share makes strings slices of text, which keeps the whole text in memory as long as
-	// one of them: cheap for a small text, expensive for a large one.
+	// share makes decoded strings slices of text. Any of them keeps the whole text in memory, which is
+	// cheap for a small text and expensive for a large one.
 	share bool
 }
 
@@ -81,8 +81,8 @@ func (e *DecodeError) Error() string {
 	return strings.TrimPrefix(place+": "+e.what, ": ")
 }
 
-// Undecoded returns a sentence about a text that [Decode] refuses, which begins with a
-// subject such as "the arguments are", and a description of what stood in place of JSON.
+// Undecoded returns a sentence about a text that [Decode] refuses, which begins with a subject such as
+// "the arguments are", and a description of the text found instead of JSON.
 func Undecoded(subject string, err error) (message, got string) {
 	if e := (*DecodeError)(nil); errors.As(err, &e) && !e.Syntax {
 		return subject + " not usable: " + err.Error(), e.what
@@ -90,7 +90,8 @@ func Undecoded(subject string, err error) (message, got string) {
 	return subject + " not JSON: " + err.Error(), "text that is not valid JSON"
 }
 
-// errorf is an error of the syntax at the place of the decoder; refuse is one of JSON that is not taken.
+// errorf returns a syntax error at the decoder's position; refuse returns an error for JSON beyond the
+// bounds.
 func (d *decoder) errorf(format string, args ...any) error {
 	return d.fail(true, format, args...)
 }
@@ -108,7 +109,7 @@ func (d *decoder) fail(syntax bool, format string, args ...any) error {
 
 func (d *decoder) space() { d.pos = jsontext.SkipSpace(d.text, d.pos) }
 
-// next skips white space and returns the next byte without taking it; 0 is the end.
+// next skips white space and returns the next byte without consuming it, or 0 at the end.
 func (d *decoder) next() byte {
 	d.space()
 	if d.pos == len(d.text) {
@@ -262,7 +263,7 @@ func (d *decoder) string() (string, error) {
 	return jsontext.Unquote(d.raw[start:end]), nil
 }
 
-// badString returns what is wrong with the string at the place of the decoder, and moves there.
+// badString returns the error in the string at the decoder's position, and moves to the error.
 func (d *decoder) badString() error {
 	for d.pos = jsontext.Plain(d.text, d.pos+1); d.pos < len(d.text); d.pos = jsontext.Plain(d.text, d.pos) {
 		if d.text[d.pos] != '\\' {

@@ -138,7 +138,8 @@ func (x *explainer) choose(e *jsonschema.ValidationError, one func(keyword, limi
 }
 
 // name reports a refused property name. The library reuses the memory of the location of such an
-// error, so only its length is reliable; [Schema.placeNames] corrects it by the place of the schema.
+// error, so only its length is reliable; [Schema.placeNames] corrects the location by the place of
+// the schema.
 func (x *explainer) name(e *jsonschema.ValidationError, property string) []problem {
 	p := problem{keyword: keywordNames, path: join(e.InstanceLocation, property), schema: e.SchemaURL}
 	inner := explainer{doc: property}
@@ -165,7 +166,7 @@ func equalItems(i, j int) string {
 	return " in which items " + strconv.Itoa(min(i, j)) + " and " + strconv.Itoa(max(i, j)) + " are equal"
 }
 
-// join never shares memory with path.
+// join appends a token to a copy of path, so that the result shares no memory with it.
 func join(path []string, tok string) []string {
 	return append(slices.Clone(path), tok)
 }

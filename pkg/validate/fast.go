@@ -9,31 +9,31 @@ import (
 	"strings"
 )
 
-// A fastSchema is a schema of the common keywords, prepared to judge the bytes of a JSON text in one pass. It
-// finds a text valid or decides nothing: an engine judges what is not known here, and reports what is wrong.
-// If nothing in the schema is doubtful, neither its metaschema nor an engine is needed before there is such a
-// text. Compiling takes far longer than this, and the graph has checked the sizes of patterns and schema.
+// A fastSchema is a schema of common keywords, prepared to check the bytes of a JSON text in one pass. It
+// either finds a text valid or decides nothing: an engine handles unknown keywords and reports violations. If
+// nothing in the schema is doubtful, its metaschema and an engine are only needed for the first undecided
+// text. Compiling takes far longer than this pass, and the graph has checked the sizes of patterns and schema.
 type fastSchema struct {
-	unknown  bool // it has what is not known here, so no value is found valid
-	doubtful bool // it or a schema within it may be illegal in draft-07 or later
+	unknown  bool // it has an unknown keyword, so no value is found valid
+	doubtful bool // the schema or a subschema may be illegal in draft-07 or later
 	kinds    kinds
-	choice   []*fastSchema // anyOf or oneOf, whose kinds are apart: no value fits two
+	choice   []*fastSchema // anyOf or oneOf with disjoint kinds, so that no value fits two branches
 	enum     *fastEnum
 
 	length   limits // of a string, in characters
 	pattern  *regexp.Regexp
 	size     int // of the pattern, in instructions
 	bounds   []fastBound
-	multiple int64 // 0: none
+	multiple int64 // 0 if absent
 
-	items  *fastSchema // nil: anything
+	items  *fastSchema // nil accepts anything
 	nItems limits
 
 	members  []fastMember
 	index    map[string]int // into members
-	required int            // how many of the members are
-	others   *fastSchema    // of other members; nil: anything
-	closed   bool           // there may be no others
+	required int            // number of required members
+	others   *fastSchema    // schema of other members; nil accepts anything
+	closed   bool           // no other members are allowed
 	nMembers limits
 }
 
@@ -42,13 +42,13 @@ type fastMember struct {
 	required bool
 }
 
-// kinds are some of the kinds of JSON values.
+// kinds is a set of kinds of JSON values.
 type kinds uint8
 
 const (
 	kindNull kinds = 1 << iota
 	kindBool
-	kindInteger // a number of digits alone; 5.0 is one, too, but left to an engine
+	kindInteger // a number written with digits only; 5.0 is also an integer, but left to an engine
 	kindFraction
 	kindString
 	kindArray
@@ -67,14 +67,13 @@ var noLimits = limits{0, maxCount}
 
 func (l limits) hold(n int) bool { return int64(n) >= l.min && int64(n) <= l.max }
 
-// fastEnum are the allowed texts, and other allowed scalars as they are written. It leaves out objects
-// and arrays.
+// fastEnum holds the allowed texts, and other allowed scalars as written. It leaves out objects and arrays.
 type fastEnum struct{ texts, words map[string]bool }
 
-// fastBound is the least or the most that a number may be.
+// fastBound is the minimum or maximum of a number.
 type fastBound struct {
 	limit            float64
-	short            bool // of so few digits that a double tells it from all others
+	short            bool // few enough digits that a double distinguishes it
 	upper, exclusive bool
 }
 
@@ -88,8 +87,8 @@ func newFast() *fastSchema {
 	return &fastSchema{kinds: allKinds, length: noLimits, nItems: noLimits, nMembers: noLimits}
 }
 
-// newFastSchema prepares a schema. Every keyword counts in every draft: a keyword that the draft does not have
-// leaves the document to the engine at worst.
+// newFastSchema prepares a schema. It applies every keyword in every draft. A keyword that the draft does not
+// have at worst leaves the document to the engine.
 func newFastSchema(schema any, format bool) *fastSchema {
 	f := newFast()
 	obj, ok := schema.(map[string]any)
@@ -118,7 +117,7 @@ func (f *fastSchema) sub(schema any, format bool) *fastSchema {
 	return s
 }
 
-// notes are keywords without constraints; "$id" is one, because this pass follows no references.
+// notes are keywords without constraints. They include "$id", because this pass follows no references.
 var notes = map[string]bool{
 	"$id": true, "title": true, "description": true, "default": true, "examples": true, "example": true, "$comment": true, "deprecated": true,
 	"readOnly": true, "writeOnly": true, "$defs": true, "definitions": true,
@@ -135,8 +134,8 @@ func onlyNotes(obj map[string]any) bool {
 	return obj["anyOf"] == nil || obj["oneOf"] == nil
 }
 
-// keyword adds one keyword. known is false if the keyword or its value is not known here, and legal is false
-// if a metaschema may refuse it: ids, references and patterns that RE2 does not read are left to it, too.
+// keyword adds one keyword. known is false if the keyword or its value is not supported here. legal is false
+// if a metaschema may refuse it; it is also false for ids, references and patterns that RE2 cannot read.
 func (f *fastSchema) keyword(name string, v any, format bool) (known, legal bool) {
 	text, isText := v.(string)
 	list, isList := v.([]any)
@@ -208,7 +207,7 @@ func (f *fastSchema) keyword(name string, v any, format bool) (known, legal bool
 		}
 		return true, ok
 	case "required":
-		return true, uniqueStrings(v) // taken in after all others
+		return true, uniqueStrings(v) // handled after all other keywords
 	case "title", "description", "$comment":
 		return true, isText
 	case "readOnly", "writeOnly", "deprecated":
@@ -219,7 +218,7 @@ func (f *fastSchema) keyword(name string, v any, format bool) (known, legal bool
 	return isNote(name), isNote(name) && name != "$id"
 }
 
-// count is where the bound of a counting keyword is kept.
+// count returns the field for the bound of a counting keyword.
 func (f *fastSchema) count(name string) *int64 {
 	l := map[string]*limits{"Length": &f.length, "Items": &f.nItems, "Properties": &f.nMembers}[name[3:]]
 	if strings.HasPrefix(name, "min") {
@@ -245,7 +244,7 @@ func typeKinds(v any) (kinds, bool) {
 	return all, true
 }
 
-// legalEnum takes what is unique by its text.
+// legalEnum reports whether the items are certainly unique, judged by their text.
 func legalEnum(list []any) bool {
 	seen := make(map[any]bool, len(list))
 	for _, item := range list {
@@ -295,13 +294,13 @@ func newFastEnum(list []any) *fastEnum {
 	return e
 }
 
-// shortNumber is the length up to which doubles distinguish all numbers: a double keeps 15 digits.
+// shortNumber is the maximum length of numbers that doubles distinguish: a double keeps 15 digits.
 const shortNumber = 15
 
 func (f *fastSchema) bound(name string, v any) bool {
 	n, ok := v.(json.Number)
 	if !ok {
-		return false // draft-04 has booleans beside minimum and maximum
+		return false // in draft-04 these are booleans beside minimum and maximum
 	}
 	limit, err := n.Float64()
 	f.bounds = append(f.bounds, fastBound{
@@ -328,7 +327,7 @@ func (f *fastSchema) member(name string, s *fastSchema) *fastMember {
 	return &f.members[i]
 }
 
-// require marks the required members. Those without their own schema have that of other members.
+// require marks the required members. A required member without its own schema gets that of other members.
 func (f *fastSchema) require(v any) {
 	list, ok := v.([]any)
 	for _, item := range list {

@@ -9,9 +9,9 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// SurelyValid reports whether a JSON text is valid, as far as one pass over its bytes can tell.
-// False decides nothing: [Schema.ValidateJSON] does. [Decode] reads a surely valid text, and
-// [Schema.Check] finds nothing in it, so there is nothing to coerce either.
+// SurelyValid reports whether one pass over the bytes of a JSON text shows that it is valid. False decides
+// nothing: use [Schema.ValidateJSON] then. [Decode] reads a surely valid text, and [Schema.Check] finds
+// nothing in it, so there is nothing to coerce either.
 func (s *Schema) SurelyValid(raw []byte) bool {
 	if s.Compile() != nil || len(raw) > MaxDocumentBytes {
 		return false
@@ -30,18 +30,18 @@ func (s *Schema) SurelyValid(raw []byte) bool {
 	return s.costs.affordable(&survey{values: p.values, depth: p.depth, text: len(raw), longest: p.values})
 }
 
-// maxOthers is the maximum number of members of one object that its schema does not name: each is compared
-// with all previous ones, because no name may occur twice.
+// maxOthers is the maximum number of members of one object that its schema does not name. Each name is
+// compared with all previous ones, because no name may occur twice.
 const maxOthers = 64
 
-// A pass goes over the bytes of one text.
+// A pass reads the bytes of one text once.
 type pass struct {
 	text   []byte
-	i      int      // the place
-	names  [][]byte // of other members, of all objects that the place is in
+	i      int      // the position
+	names  [][]byte // names of other members, of all enclosing objects
 	values int
-	depth  int // of the deepest object or array
-	match  int // what was given to patterns, in bytes times instructions
+	depth  int // depth of the deepest object or array
+	match  int // cost of pattern matches, in bytes times instructions
 }
 
 func (p *pass) skip() { p.i = jsontext.SkipSpace(p.text, p.i) }
@@ -84,7 +84,7 @@ func (p *pass) value(f *fastSchema, depth int) bool {
 	return false
 }
 
-// of returns the schema for values of a kind; nil if such values are not surely valid.
+// of returns the schema for values of a kind, or nil if such values are not surely valid.
 func (f *fastSchema) of(kind kinds) *fastSchema {
 	for f.choice != nil {
 		next := f
@@ -154,7 +154,7 @@ func (p *pass) object(f *fastSchema, depth int) bool {
 	}
 }
 
-// other records a member that the schema does not name; false if the name occurred before.
+// other records a member that the schema does not name. It returns false if the name occurred before.
 func (p *pass) other(name []byte, before int) bool {
 	for _, o := range p.names[before:] {
 		if bytes.Equal(o, name) {
@@ -188,7 +188,7 @@ func (p *pass) array(f *fastSchema, depth int) bool {
 	}
 }
 
-// quoted reads what is between the quotes of a string, as it is written.
+// quoted reads the text between the quotes of a string, without decoding it.
 func (p *pass) quoted() (text []byte, escaped, ok bool) {
 	if p.i == len(p.text) || p.text[p.i] != '"' {
 		return nil, false, false
@@ -221,7 +221,7 @@ func (p *pass) string(f *fastSchema) bool {
 	if f.enum != nil && !f.enum.texts[string(text)] {
 		return false
 	}
-	// A character has one to four bytes, so they need not be counted always.
+	// A character has one to four bytes, so the byte length often decides without counting.
 	if !(f.length.hold(len(text)) && f.length.hold((len(text)+3)/4)) && !f.length.hold(utf8.RuneCount(text)) {
 		return false
 	}
@@ -247,7 +247,7 @@ func (p *pass) number(f *fastSchema) bool {
 			}
 		}
 	}
-	const long = 100 // where the bounds of a number begin to matter; see checkNumber
+	const long = 100 // length at which the bounds of a number begin to matter; see checkNumber
 	if f = f.of(kind); f == nil || len(text) > long || f.enum != nil && !f.enum.words[string(text)] {
 		return false
 	}
@@ -266,8 +266,8 @@ func (p *pass) number(f *fastSchema) bool {
 	return f.multiple == 0 || kind == kindInteger && short && int64(n)%f.multiple == 0
 }
 
-// holds reports whether a number is within the bound for sure. Rounding to doubles keeps the order of
-// two numbers, or makes them equal; it does not make two short ones equal.
+// holds reports whether a number is certainly within the bound. Rounding to doubles keeps the order of two
+// numbers or makes them equal, but never makes two short numbers equal.
 func (b *fastBound) holds(n float64, short bool) bool {
 	order := cmp.Compare(n, b.limit)
 	switch {

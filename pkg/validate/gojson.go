@@ -15,8 +15,8 @@ import (
 // gojson runs a bundled schema on gojsonschema. It may be used by many goroutines.
 type gojson struct{ schema *gojsonschema.Schema }
 
-// closed is a loader of one decoded document that refuses every other one.
-// A bundle refers to nothing outside itself; should one do so by mistake, nothing is fetched.
+// closed is a loader of one decoded document that refuses all others. A bundle refers to nothing
+// outside itself; if it did by mistake, nothing would be fetched.
 type closed struct{ gojsonschema.JSONLoader }
 
 func (closed) LoaderFactory() gojsonschema.JSONLoaderFactory { return refusal{} }
@@ -33,7 +33,7 @@ func (refusal) LoaderFactory() gojsonschema.JSONLoaderFactory { return refusal{}
 
 func newGojson(bundle any, draft Draft) (*gojson, error) {
 	l := gojsonschema.NewSchemaLoader()
-	l.AutoDetect = false // or it would read "$schema"
+	l.AutoDetect = false // otherwise it would read "$schema"
 	l.Draft = map[Draft]gojsonschema.Draft{Draft4: gojsonschema.Draft4, Draft6: gojsonschema.Draft6, Draft7: gojsonschema.Draft7}[draft]
 	schema, err := l.Compile(closed{gojsonschema.NewRawLoader(bundle)})
 	if err != nil {
@@ -75,15 +75,15 @@ func (e *gojson) check(doc any) (problems []problem, unclear bool) {
 	return problems, unclear
 }
 
-// vagueErrors are those after which the library lists the errors of subschemas
-// without naming the subschema that an error belongs to.
+// vagueErrors are the errors after which the library lists the errors of subschemas without naming
+// the subschema to which an error belongs.
 var vagueErrors = map[string]int{
 	"number_any_of": explainable, "number_one_of": explainable, "contains": explainable, "invalid_property_name": explainable,
 	"number_all_of": needless, "condition_then": needless, "condition_else": needless, "number_not": needless,
 }
 
 const (
-	needless    = iota // the errors that follow are enough
+	needless    = iota // the errors that follow are sufficient
 	explainable        // the other engine explains it better
 )
 
@@ -104,7 +104,7 @@ func gojsonProblem(r gojsonschema.ResultError) problem {
 		if r.Type() == "enum" {
 			allowed = "[" + allowed + "]"
 		}
-		v, _ := Decode([]byte(allowed)) // the library wrote it
+		v, _ := Decode([]byte(allowed)) // the library wrote it, so it is valid JSON
 		if list, ok := v.([]any); ok && r.Type() == "enum" {
 			p.allowed = list
 		} else {
@@ -143,7 +143,7 @@ func gojsonProblem(r gojsonschema.ResultError) problem {
 	return p
 }
 
-// gojsonLimits are the errors that hold one bound, by their type.
+// gojsonLimits maps the types of errors about one bound to their keyword and detail.
 var gojsonLimits = map[string]struct{ keyword, detail string }{
 	"number_gte":                {"minimum", "min"},
 	"number_gt":                 {"exclusiveMinimum", "min"},

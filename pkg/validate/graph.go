@@ -11,21 +11,21 @@ import (
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
-// rootURL is the base of references in a schema that has no "$id" (RFC 2606
-// keeps .invalid free, so nothing can be behind it).
+// rootURL is the base of references in a schema that has no "$id". RFC 2606 reserves .invalid, so
+// no such host can exist.
 const rootURL = "https://schema.invalid/root"
 
 var supportedDrafts = strings.Join([]string{Draft4.String(), Draft6.String(), Draft7.String(), Draft2019.String(), Draft2020.String()}, ", ")
 
-// Bounds of one schema, counted with all documents that it refers to.
+// Bounds of one schema, including all documents that it refers to.
 const (
 	maxSubschemas = 10_000
-	maxResources  = 1_000 // subschemas with an "$id", and places that only a reference makes a schema
+	maxResources  = 1_000 // subschemas with an "$id", and places that are schemas only because a reference names them
 	maxList       = 10_000
 )
 
-// A graph is a schema with its references resolved: what is applied to what. It
-// is built before an engine sees the schema, and decides whether an engine may.
+// A graph is a schema with its references resolved. It records which subschemas apply to which
+// values. It is built before an engine sees the schema, and decides whether an engine may.
 type graph struct {
 	nodes []node
 	// docs are the schema itself, under rootURL, and the preloaded documents
@@ -35,10 +35,10 @@ type graph struct {
 	preload    func(url string) (any, bool, error)
 	pending    []reference
 	violations []v1.Violation
-	found      int  // places that no keyword makes a schema, but a reference does
-	full       bool // more subschemas than the bounds allow; the graph is not whole
-	// order lists the nodes, each before those that are applied in place with
-	// it; nil when that leads into a cycle.
+	found      int  // places that are schemas only because a reference names them
+	full       bool // more subschemas than the bounds allow; the graph is incomplete
+	// order lists the nodes, each before those that are applied in place with it. It is nil if
+	// there is a cycle.
 	order []int
 }
 
@@ -49,7 +49,7 @@ type node struct {
 	at     place
 	schema any // bool or map
 	res    *resource
-	// ref is the node that the reference names, -1 without one.
+	// ref is the node that the reference names, or -1 without a reference.
 	ref int
 	// edges by role; same includes the targets of references.
 	same    []int
@@ -58,7 +58,7 @@ type node struct {
 	names   []int
 	byIndex []int
 	anyItem []int
-	// opaque marks a metaschema whose text only an engine has.
+	// opaque marks a metaschema whose text is only known to an engine.
 	opaque bool
 	// checks and text are the cost of applying the node to a value, without
 	// its edges: steps, and steps for each byte of a string.
@@ -147,7 +147,7 @@ func (g *graph) add(at place, raw any, res *resource) int {
 			g.pending = append(g.pending, reference{i, dynamic.keyword, r})
 		}
 	}
-	// Up to draft-07 everything beside a reference is ignored, but references may name it.
+	// Up to draft-07 all siblings of a reference are ignored, but references may name them.
 	alone := hasRef && res.draft <= Draft7
 	if !alone {
 		g.weigh(i, obj)
@@ -184,8 +184,8 @@ func (n *node) connect(sub schema.Subschema, to int) {
 	}
 }
 
-// enter returns the resource that a schema belongs to: a new one when it has an
-// id. It also records the schema's anchors.
+// enter returns the resource that a schema belongs to, which is a new one if the schema has an id.
+// It also records the schema's anchors.
 func (g *graph) enter(at place, obj map[string]any, res *resource) *resource {
 	doc := g.docs[at.doc]
 	if at.ptr == "" {
@@ -273,7 +273,7 @@ func (g *graph) enterAnchors(at place, obj map[string]any, res *resource) {
 	}
 }
 
-// draft follows "$schema" to one of the known drafts, through preloaded metaschemas.
+// draft follows "$schema" through preloaded metaschemas to one of the known drafts.
 func (g *graph) draft(url string, hops int) (Draft, bool) {
 	if d, ok := schema.DraftOf(url); ok {
 		return d, true

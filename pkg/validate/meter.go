@@ -12,10 +12,10 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// A meter counts exactly which subschemas meet which values of one document.
+// A meter counts exactly which subschemas are applied to which values of one document.
 type meter struct {
 	g     *graph
-	rank  []int // the place of a node in the graph's order
+	rank  []int // the position of a node in the graph's order
 	steps float64
 	text  float64
 	seen  func(path string, node int) // called for each visit, if set
@@ -26,7 +26,7 @@ func (g *graph) measure(v any) *v1.Violation {
 	return g.meter().value(v, "", map[int]float64{0: 1})
 }
 
-// visits lists the paths of the values in v that a node is applied to.
+// visits lists the paths of the values in v to which a node is applied.
 func (g *graph) visits(node int, v any) []string {
 	var paths []string
 	m := g.meter()
@@ -47,7 +47,7 @@ func (g *graph) meter() *meter {
 	return m
 }
 
-// value counts v, visited by each node of visits so many times, and all inside it.
+// value counts v and all values inside it. visits holds the number of visits by each node.
 func (m *meter) value(v any, path string, visits map[int]float64) *v1.Violation {
 	active := m.expand(visits)
 	unique := false
@@ -123,7 +123,7 @@ type visit struct {
 // expand adds the nodes that are applied in place. A node comes before those
 // that are applied with it, so its count is complete when it is processed.
 func (m *meter) expand(visits map[int]float64) []visit {
-	todo := make([]int, 0, len(visits)) // ranks in order
+	todo := make([]int, 0, len(visits)) // ranks in ascending order
 	for i := range visits {
 		todo = append(todo, m.rank[i])
 	}

@@ -9,8 +9,8 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// Bounds of one number. Both engines calculate with exact fractions, in which
-// 1e1000000000 would take 400 MB, and one of them compares by way of doubles.
+// Bounds of one number. Both engines use exact fractions, for which 1e1000000000 would take 400 MB,
+// and one engine compares with doubles.
 const (
 	maxNumberLength = 1000
 	maxExponent     = 1000
@@ -22,10 +22,9 @@ var (
 	errNumberLength = errors.New("number of more than 1000 characters")
 )
 
-// checkNumber reports whether s is a number by the grammar of RFC 8259, section 6,
-// within the range of a double and not longer than 1000 characters. Any number
-// of digits up to that is kept; range is bounded because RFC 8259 promises
-// nothing beyond it.
+// checkNumber returns an error unless s is a number by the grammar of RFC 8259, section 6, within
+// the range of a double and at most 1000 characters long. Shorter numbers keep all digits. The
+// range is limited because RFC 8259 guarantees nothing beyond it.
 func checkNumber(s string) error {
 	if len(s) > maxNumberLength {
 		return errNumberLength
@@ -51,7 +50,7 @@ func checkNumber(s string) error {
 	return nil
 }
 
-// isInteger reports whether a checked number is whole: 5, 5.0 and 5e2 are, 5.5 is not.
+// isInteger reports whether a checked number is whole: true for 5, 5.0 and 5e2, false for 5.5.
 func isInteger(n json.Number) bool {
 	mantissa, exp, hasExp := strings.Cut(strings.ToLower(string(n)), "e")
 	_, fraction, _ := strings.Cut(mantissa, ".")

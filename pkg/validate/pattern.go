@@ -12,10 +12,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// JSON Schema asks for ECMA-262 regular expressions. Go's own engine (RE2)
-// matches in time linear to the text, but has no lookaround, which generators
-// such as zod write ("^(?!\\.)…" for an e-mail address). Such a pattern runs on
-// regexp2 in its ECMAScript mode, which backtracks and so is held to a time.
+// JSON Schema requires ECMA-262 regular expressions. Go's own engine (RE2) matches in linear time,
+// but has no lookaround, which generators such as zod use ("^(?!\\.)…" for an e-mail address). Such
+// a pattern runs on regexp2 in its ECMAScript mode, which backtracks and therefore has a time
+// limit.
 const (
 	maxPatternSize      = 10_000 // instructions of a compiled RE2 pattern
 	maxBacktrackPattern = 8 << 10
@@ -23,8 +23,8 @@ const (
 	backtrackBudget     = 250 * time.Millisecond // for all matches of one document
 )
 
-// patternSize returns the number of instructions that RE2 compiles a pattern to,
-// 1 for a pattern that needs regexp2, or why the pattern cannot be used.
+// patternSize returns the number of RE2 instructions of a pattern, or 1 for a pattern that needs
+// regexp2. The error says why the pattern cannot be used.
 func patternSize(pattern string) (int, error) {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -38,11 +38,11 @@ func patternSize(pattern string) (int, error) {
 	return size, nil
 }
 
-// treeSize is an upper bound of the compiled size; regexp.Compile would need up
-// to 130 MB to find that (a{1000}){1000} is large.
+// treeSize returns an upper bound of the compiled size. regexp.Compile would need up to 130 MB to
+// find that (a{1000}){1000} is too large.
 func treeSize(re *syntax.Regexp) int {
 	size := 2
-	if re.Op == syntax.OpLiteral { // a class of characters is one instruction, however many it has
+	if re.Op == syntax.OpLiteral { // a character class is one instruction, whatever its size
 		size += len(re.Rune)
 	}
 	for _, sub := range re.Sub {
@@ -54,13 +54,13 @@ func treeSize(re *syntax.Regexp) int {
 	return min(size, maxPatternSize+1) // so that nested repeats do not overflow
 }
 
-// A stopwatch bounds the backtracking matches of one validation. It belongs to
-// one compiled schema and is used by one validation at a time.
+// A stopwatch limits the time of backtracking matches in one validation. It belongs to one compiled
+// schema and serves one validation at a time.
 type stopwatch struct {
 	deadline time.Time
-	late     []string // patterns that were given up
-	used     bool     // a pattern of the schema backtracks
-	sealed   bool     // the schema is compiled; what compiles now is a document's "format": "regex"
+	late     []string // patterns that exceeded the time limit
+	used     bool     // the schema has a pattern that backtracks
+	sealed   bool     // the schema is compiled; later patterns come from "format": "regex" in a document
 }
 
 func (w *stopwatch) start() {
@@ -88,7 +88,7 @@ type backtracking struct {
 }
 
 func compileBacktracking(pattern string, watch *stopwatch) (_ jsonschema.Regexp, err error) {
-	defer func() { // regexp2 is fed foreign patterns here
+	defer func() { // regexp2 gets untrusted patterns here
 		if p := recover(); p != nil {
 			err = errors.New("it is not a valid regular expression")
 		}
@@ -106,8 +106,8 @@ func compileBacktracking(pattern string, watch *stopwatch) (_ jsonschema.Regexp,
 
 func (b *backtracking) String() string { return b.source }
 
-// MatchString reports false for a match that is given up; the stopwatch
-// remembers it, so that the document is refused whatever false means there.
+// MatchString returns false for a match that exceeds the time limit. The stopwatch records it, so
+// that the document is refused whatever false means there.
 func (b *backtracking) MatchString(s string) bool {
 	if b.watch == nil || time.Now().Before(b.watch.deadline) {
 		ok, err := b.re.MatchString(s)
@@ -121,8 +121,8 @@ func (b *backtracking) MatchString(s string) bool {
 	return false
 }
 
-// endAnchors replaces "$" by "\z": for regexp2 "$" also matches before a final
-// newline, for ECMA-262 (22.2.2.4) it does not.
+// endAnchors replaces "$" by "\z": in regexp2, "$" also matches before a final newline, but in
+// ECMA-262 (22.2.2.4) it does not.
 func endAnchors(pattern string) string {
 	if !strings.Contains(pattern, "$") {
 		return pattern

@@ -53,13 +53,13 @@ func (s *Schema) nodesAt(path []string) []int {
 	}
 }
 
-// placeNames finds the objects that refused property names belong to: see [explainer.name].
+// placeNames finds the objects to which refused property names belong: see [explainer.name].
 func (s *Schema) placeNames(problems []problem, doc any) {
 	type name struct {
 		node, depth int
 		property    string
 	}
-	fits := map[name][][]string{} // the objects of each, in their order
+	fits := map[name][][]string{} // the objects with each name, in order
 	walked := map[int]bool{}
 	for i := range problems {
 		p := &problems[i]

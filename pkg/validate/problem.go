@@ -17,22 +17,22 @@ import (
 // Bounds of messages for people and models.
 const (
 	maxViolations = 100
-	maxGot        = 80 // characters of a foreign value in a violation
+	maxGot        = 80 // characters of a value from the document
 	maxChoices    = 20 // names or values in "one of …"
 )
 
-// A problem is one finding of an engine in the form that both engines share:
-// the JSON Schema keyword, the place, and what the keyword requires.
+// A problem is one finding of an engine in the form that both engines share: the JSON Schema keyword, the place,
+// and the requirement of the keyword.
 type problem struct {
 	// keyword is the keyword that failed. "type", "enum" and "const" are all
 	// keywordValue, so that the branches of an anyOf can be reported as one.
 	keyword string
 	path    []string
-	value   any      // at path; nothing for a missing property
-	types   []string // that would have been right
-	allowed []any    // values that would have been right
+	value   any      // the value at path; unset for a missing property
+	types   []string // accepted types
+	allowed []any    // accepted values
 	limit   string   // the bound, format, pattern or other property
-	detail  string   // a ready clause
+	detail  string   // a complete clause
 	schema  string   // the URL of the failed subschema, for propertyNames only
 }
 
@@ -45,7 +45,7 @@ const (
 	keywordCost    = "cost"
 )
 
-// wording is how a keyword with a limit reads: expected WORDING.
+// wording is the text after "expected" for a keyword with a limit.
 var wording = map[string]string{
 	"minimum":          "a number of at least %s",
 	"maximum":          "a number of at most %s",
@@ -75,7 +75,7 @@ var wording = map[string]string{
 var singular = strings.NewReplacer("%s characters", "%s character", "%s properties", "%s property",
 	"%s items that fit", "%s item that fits", "%s items", "%s item")
 
-// worded is the wording of a keyword with its limit.
+// worded returns the wording of a keyword with its limit.
 func worded(wording, limit string) string {
 	if limit == "1" {
 		wording = singular.Replace(wording)
@@ -83,9 +83,8 @@ func worded(wording, limit string) string {
 	return fmt.Sprintf(wording, limit)
 }
 
-// violation writes a problem as a violation. Only Got contains a value of the document. If the
-// message contains it too, it is the exact text of Got, so that a caller that
-// must hide the value can replace it in both.
+// violation converts a problem to a violation. Only Got contains a value of the document. If the message contains
+// it too, it is the exact text of Got, so that a caller that must hide the value can replace it in both.
 func (p *problem) violation() v1.Violation {
 	f := v1.Violation{Path: v1.Pointer("", p.path...), Got: describe(p.value)}
 	last := ""
@@ -136,10 +135,10 @@ func (p *problem) violation() v1.Violation {
 
 var typeOrder = []string{"boolean", "integer", "number", "string", "array", "object", "null"}
 
-// expectedValue is "integer or null", "one of 1, 2" or both.
+// expectedValue returns "integer or null", "one of 1, 2" or both.
 func (p *problem) expectedValue() string {
 	var parts []string
-	for _, t := range typeOrder { // the engines disagree about the order
+	for _, t := range typeOrder { // the engines use different orders
 		if slices.Contains(p.types, t) {
 			parts = append(parts, t)
 		}
@@ -151,7 +150,7 @@ func (p *problem) expectedValue() string {
 				values = append(values, fmt.Sprintf("… (%d in all)", len(p.allowed)))
 				break
 			}
-			text, _ := json.Marshal(a) // decoded JSON always marshals
+			text, _ := json.Marshal(a) // decoded JSON can always be encoded
 			values = append(values, clip.Runes(string(text), maxGot))
 		}
 		text := strings.Join(values, ", ")
@@ -166,7 +165,7 @@ func (p *problem) expectedValue() string {
 	return strings.Join(parts, " or ")
 }
 
-// nearest is "; did you mean …?" for a string near to an allowed one.
+// nearest returns "; did you mean …?" for a string similar to an allowed one, or "".
 func (p *problem) nearest() string {
 	s, ok := p.value.(string)
 	if !ok || p.keyword != keywordValue {
@@ -184,8 +183,8 @@ func (p *problem) nearest() string {
 	return ""
 }
 
-// violations writes problems as violations: each once, in the order of their paths, and at most
-// maxViolations of them. known returns the property names that the schema declares at a path of doc.
+// violations converts problems to distinct violations, sorted by path and at most maxViolations. known returns
+// the property names that the schema declares at a path of doc.
 func violations(doc any, problems []problem, known func(path []string) []string) []v1.Violation {
 	if len(problems) == 0 {
 		return nil
@@ -223,10 +222,10 @@ func violations(doc any, problems []problem, known func(path []string) []string)
 	return out
 }
 
-// given names a property that may be a misspelling of the missing one: it has a similar name, the schema does not
-// declare it, and it was accepted because the schema is open.
+// given returns the name of a property that may be a misspelling of the missing one: it has a similar name, the
+// schema does not declare it, and it was accepted because the schema is open.
 func (p *problem) given(doc any, problems []problem, known func(path []string) []string) string {
-	const most = 100 // members that are looked at
+	const most = 100 // maximum number of members to compare
 	last := len(p.path) - 1
 	object, _ := at(doc, p.path[:last]).(map[string]any)
 	if len(object) == 0 || len(object) > most || p.path[last] == "" {
@@ -239,7 +238,7 @@ func (p *problem) given(doc any, problems []problem, known func(path []string) [
 		})
 	})
 	near := v1.Nearest(p.path[last], others)
-	if near == "" || !strings.EqualFold(near[:1], p.path[last][:1]) { // single letters such as a and b are near each other by accident
+	if near == "" || !strings.EqualFold(near[:1], p.path[last][:1]) { // single letters such as a and b are always similar
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", clip.Runes(near, maxGot))
@@ -253,7 +252,7 @@ func quoted(names []string) []string {
 	return q
 }
 
-// comparePaths orders by tokens, and indexes as numbers, so that /items/2 comes before /items/10.
+// comparePaths compares paths by tokens, and indexes as numbers, so that /items/2 comes before /items/10.
 func comparePaths(a, b []string) int {
 	return slices.CompareFunc(a, b, func(x, y string) int {
 		if m, err := strconv.Atoi(x); err == nil {

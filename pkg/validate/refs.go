@@ -15,7 +15,7 @@ var (
 	errNoPlace = errors.New("refers to a place that does not exist in the schema document")
 )
 
-// resolve adds the edge of one reference, or records why it leads nowhere.
+// resolve adds the edge of one reference, or records why it has no target.
 func (g *graph) resolve(r reference) {
 	to, err := g.target(r.from, r.ref)
 	if err != nil {
@@ -34,7 +34,7 @@ func (g *graph) resolve(r reference) {
 	n.same = append(n.same, to)
 }
 
-// target finds the node that a reference of another node names.
+// target finds the node that a reference in the node from names.
 func (g *graph) target(from int, ref string) (int, error) {
 	n := g.nodes[from]
 	uri, fragment, err := joinURL(n.res.uri, ref)
@@ -80,8 +80,8 @@ func (g *graph) target(from int, ref string) (int, error) {
 	return 0, fmt.Errorf("refers to %s, where a schema belongs", describe(found))
 }
 
-// load adds the document of a URL and returns its key in docs, or "" for a
-// metaschema that only the engine has. It never fetches.
+// load adds the document of a URL and returns its key in docs, or "" for a metaschema that only the
+// engine has. It never fetches a document.
 func (g *graph) load(uri string, draft Draft) (string, error) {
 	if name, ok := schema.MetaschemaName(uri); ok {
 		d, isRoot := schema.DraftOf(uri)
@@ -173,7 +173,7 @@ func (d *document) resource(docURL, uri string) *resource {
 	return nil
 }
 
-// enclosing returns the innermost resource that the place lies in.
+// enclosing returns the innermost resource that contains the place.
 func (d *document) enclosing(ptr string) *resource {
 	best := d.resources[0]
 	for _, r := range d.resources[1:] {

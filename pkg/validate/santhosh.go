@@ -94,8 +94,8 @@ func (e *santhosh) check(doc any) ([]problem, bool) {
 	return problems, false
 }
 
-// markLate changes the mismatches of patterns that ran out of time into problems of their
-// own kind, and adds a problem for such patterns without a mismatch.
+// markLate converts the mismatches of patterns that ran out of time to problems of their own kind,
+// and adds a problem for such a pattern without a mismatch.
 func markLate(problems []problem, late []string, doc any) []problem {
 	slices.Sort(late)
 	for _, pattern := range slices.Compact(late) {
@@ -139,9 +139,9 @@ func isMetaschemaError(err error) bool {
 	return errors.As(err, &meta) && strings.HasSuffix(meta.URL, "#")
 }
 
-// schemaViolations writes the problems that a metaschema found in a schema. Without names it
-// leaves out refused member names: these are patterns, which the graph has reported with
-// their places, and the place here is unreliable (see [explainer.name]).
+// schemaViolations converts the problems that a metaschema found in a schema. Without names it
+// leaves out refused member names: these are patterns, which the graph has reported with their
+// places, and the place here is unreliable (see [explainer.name]).
 func schemaViolations(problems []problem, names bool) []v1.Violation {
 	if !names {
 		problems = slices.DeleteFunc(problems, func(p problem) bool { return p.keyword == keywordNames })

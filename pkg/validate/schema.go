@@ -23,13 +23,13 @@ type Schema struct {
 	once  sync.Once
 	err   *v1.ValidationError
 	costs costs
-	fast  *fastSchema // judges bytes; nil when it would find nothing valid
+	fast  *fastSchema // checks bytes; nil if it would never find a text valid
 
 	startOnce sync.Once // see running
 	engine    engine
 	failed    *v1.ValidationError
 
-	// needed only for documents with violations and for expensive ones
+	// only needed for documents with violations and for expensive ones
 	explainOnce sync.Once
 	explainer   engine
 	graphOnce   sync.Once
@@ -43,9 +43,9 @@ type engine interface {
 	check(doc any) (problems []problem, unclear bool)
 }
 
-// Compile compiles the schema unless that was done before. Its error is a
-// [*v1.ValidationError] of type manifest_invalid that lists all violations, with JSON
-// pointers into the schema. All callers get the same one: copy it to change it.
+// Compile compiles the schema on the first call. Its error is a [*v1.ValidationError] of type
+// manifest_invalid that lists all violations, with JSON pointers into the schema. All callers get
+// the same error, so copy it to change it.
 func (s *Schema) Compile() error {
 	s.once.Do(s.compile)
 	if s.err != nil {
@@ -84,7 +84,7 @@ func (s *Schema) compile() {
 	})
 }
 
-// running returns the engine. A surely legal schema gets its engine on the first call.
+// running returns the engine. A schema that is certainly legal gets its engine on the first call.
 func (s *Schema) running() (engine, error) {
 	s.startOnce.Do(func() {
 		if s.engine != nil {
@@ -119,8 +119,8 @@ func guarded(compile func() []v1.Violation) (invalid *v1.ValidationError) {
 	return nil
 }
 
-// bodyOf returns a schema without its "$schema" if that names a draft, and nil if it names another
-// metaschema, which may disable keywords.
+// bodyOf returns a schema without its "$schema" if that names a draft. It returns nil if it names
+// another metaschema, which may disable keywords.
 func bodyOf(root any) any {
 	obj, _ := root.(map[string]any)
 	name, ok := obj["$schema"]
@@ -138,8 +138,8 @@ func bodyOf(root any) any {
 
 func (s *Schema) decode() (any, error) { return decode(s.raw, s.cache.options.MaxSchemaBytes) }
 
-// start gives the schema to an engine, if the graph allows it, and returns the
-// violations that its metaschema and the engine find.
+// start passes the schema to an engine if the graph allows it, and returns the violations that its
+// metaschema and the engine find.
 func (s *Schema) start(g *graph, root any) []v1.Violation {
 	draft, format := g.nodes[0].res.draft, !s.cache.options.FormatAnnotation
 	if draft <= Draft7 {
@@ -169,7 +169,7 @@ func (s *Schema) start(g *graph, root any) []v1.Violation {
 	return nil
 }
 
-// bound sorts the violations of a schema, drops duplicates, and keeps at most maxViolations.
+// bound sorts the violations of a schema, removes duplicates, and keeps at most maxViolations.
 func bound(found []v1.Violation) []v1.Violation {
 	slices.SortStableFunc(found, func(a, b v1.Violation) int {
 		return comparePaths(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"))
@@ -215,10 +215,9 @@ func (s *Schema) Validate(doc any) ([]v1.Violation, error) {
 	return s.violations(doc, problems), err
 }
 
-// Check validates a document and, when it has violations and coerce is set, coerces
-// what can be coerced (see [Schema.Coerce]) and validates again. fixed is the
-// document to go on with, doc itself when changed is false; doc is never changed.
-// A valid document costs one validation.
+// Check validates a document. If it has violations and coerce is set, Check coerces values (see
+// [Schema.Coerce]) and validates again. fixed is the resulting document, which is doc itself if
+// changed is false; doc is never changed. A valid document costs one validation.
 func (s *Schema) Check(doc any, coerce bool) (fixed any, changed bool, violations []v1.Violation, err error) {
 	problems, err := s.problems(doc)
 	if err != nil || len(problems) == 0 {
@@ -231,7 +230,7 @@ func (s *Schema) Check(doc any, coerce bool) (fixed any, changed bool, violation
 	return fixed, changed, s.violations(fixed, problems), err
 }
 
-// problems runs the engine on a document that is within its bounds.
+// problems runs the engine on a document, if it is within the bounds.
 func (s *Schema) problems(doc any) (found []problem, err error) {
 	if err := s.Compile(); err != nil {
 		return nil, err
@@ -268,8 +267,8 @@ func (s *Schema) problems(doc any) (found []problem, err error) {
 	return found, nil
 }
 
-// explain returns the later engine, which also names the branch of an anyOf that an error
-// belongs to, or the only engine if the later one cannot compile the schema.
+// explain returns the 2020-12 engine, which also names the branch of an anyOf to which an error
+// belongs. If that engine cannot compile the schema, it returns the schema's own engine.
 func (s *Schema) explain() engine {
 	s.explainOnce.Do(func() {
 		s.explainer = s.engine

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// A survey is what one quick walk over a document finds. It decides whether the
-// document may go to an engine at once, or whether its cost must be counted first.
+// A survey is the result of one quick walk over a document. It decides whether the document may go
+// to an engine at once, or whether its cost must be counted first.
 type survey struct {
 	values  int
 	depth   int
-	text    int // bytes of all strings and member names
-	longest int // items of the longest array that holds arrays or objects
+	text    int // size of all strings and member names, in bytes
+	longest int // length of the longest array that contains arrays or objects
 }
 
 // visit adds v and all values inside it. Its error names what an engine cannot

@@ -58,24 +58,23 @@ const (
 	Draft2020 = schema.Draft2020
 )
 
-// DefaultMaxSchemaBytes is the default maximum length of a schema in bytes.
+// DefaultMaxSchemaBytes is the default maximum length of a schema, in bytes.
 const DefaultMaxSchemaBytes = 1 << 20
 
-// Options are the settings of a [Cache]. The zero value is right for most uses.
+// Options are the settings of a [Cache]. The zero value suits most uses.
 type Options struct {
 	// MaxSchemaBytes is the maximum length of a schema in bytes; 0 is [DefaultMaxSchemaBytes].
 	MaxSchemaBytes int
 	// Documents are schemas that other schemas may refer to, by their URLs without
 	// fragment. They replace fetching.
 	Documents map[string]json.RawMessage
-	// FormatAnnotation leaves "format" unchecked, which is the default of 2019-09 and
-	// 2020-12. The zero value checks it.
+	// FormatAnnotation leaves "format" unchecked, as is the default of 2019-09 and 2020-12. The
+	// zero value checks it.
 	FormatAnnotation bool
 }
 
-// A Cache shares compiled schemas: equal schemas are one [Schema], for as long as
-// anyone holds it. Nothing is evicted before that. A Cache may be used by many
-// goroutines.
+// A Cache shares compiled schemas: equal schemas share one [Schema] while a caller holds it.
+// Nothing is evicted before that. A Cache may be used by many goroutines.
 type Cache struct {
 	options Options
 	metas   [Draft2020 + 1]func() (*santhosh, error)
@@ -99,9 +98,9 @@ func NewCache(options Options) *Cache {
 	return c
 }
 
-// Schema returns the schema of a JSON text; white space does not matter. draft is
-// the one of a schema that has no "$schema"; 0 is [Draft2020]. Nothing is compiled and nothing can
-// fail yet: see [Schema.Compile].
+// Schema returns the schema for a JSON text. White space does not matter. draft applies to a schema
+// without "$schema"; 0 means [Draft2020]. Schema compiles nothing and cannot fail: see
+// [Schema.Compile].
 func (c *Cache) Schema(raw json.RawMessage, draft Draft) *Schema {
 	if draft < Draft4 || draft > Draft2020 {
 		draft = Draft2020
@@ -127,7 +126,7 @@ func (c *Cache) Schema(raw json.RawMessage, draft Draft) *Schema {
 	return s
 }
 
-// forget drops an entry whose schema is gone, unless a new one took its place.
+// forget removes an entry whose schema is gone, unless a new schema has replaced it.
 func (c *Cache) forget(key cacheKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +135,7 @@ func (c *Cache) forget(key cacheKey) {
 	}
 }
 
-// preload returns the decoded document of a URL, if the options have one.
+// preload returns the decoded document of a URL, if it is in the options.
 func (c *Cache) preload(url string) (any, bool, error) {
 	raw, ok := c.options.Documents[strings.TrimSuffix(url, "#")]
 	if !ok {

@@ -12,7 +12,8 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// counting keywords hold a count; beyond a Go int both engines fail silently.
+// counting lists the keywords that hold a count. Both engines fail silently for a count beyond a Go
+// int.
 var counting = []string{
 	"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
 }
@@ -48,7 +49,7 @@ func (g *graph) weigh(i int, obj map[string]any) {
 		n.text += g.weighPattern(place{n.at.doc, n.at.ptr + "/pattern"}, p)
 	}
 	if named, ok := obj["properties"].(map[string]any); ok {
-		n.checks += float64(len(named)) / 16 // gojsonschema seeks a name among them one by one
+		n.checks += float64(len(named)) / 16 // gojsonschema searches these names linearly
 	}
 	if patterns, ok := obj["patternProperties"].(map[string]any); ok {
 		for _, p := range slices.Sorted(maps.Keys(patterns)) {
@@ -58,8 +59,8 @@ func (g *graph) weigh(i int, obj map[string]any) {
 	}
 }
 
-// enumCost is the cost of comparing a value with all items. Numbers are expensive:
-// the later engine converts both to exact fractions each time.
+// enumCost returns the cost of comparing a value with all items. Numbers are expensive, because the
+// 2020-12 engine converts both to exact fractions each time.
 func enumCost(items []any) float64 {
 	cost := 0.0
 	for _, item := range items {
@@ -80,7 +81,7 @@ func (g *graph) weighPattern(at place, pattern string) float64 {
 	return float64(size)
 }
 
-// asCount returns the whole number of a counting keyword; 3.0 is 3.
+// asCount returns the value of a counting keyword as an integer; 3.0 counts as 3.
 func asCount(n json.Number) (int64, bool) {
 	if !isInteger(n) {
 		return 0, false
