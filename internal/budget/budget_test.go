@@ -64,7 +64,7 @@ func TestNoBudgetHasNoBound(t *testing.T) {
 	budget.Decoded(t.Context(), 5)
 }
 
-// What is large is decoded in turns by each principal, and holds up no other.
+// A principal decodes large texts in turns, and does not delay others.
 func TestLargeInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(1 << 30)
@@ -122,7 +122,7 @@ func TestHoldAndKeep(t *testing.T) {
 		if err := budget.Hold(ctx, 40<<20); err != nil {
 			t.Fatal(err)
 		}
-		if err := budget.Hold(ctx, 30<<20); err != nil { // it has them
+		if err := budget.Hold(ctx, 30<<20); err != nil { // the share already has them
 			t.Fatal(err)
 		}
 		other, _ := b.Take(t.Context(), "", 1<<20)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A context made from a deadline ends with it, and costs no goroutine.
+// A context derived from a deadline ends with it, and needs no goroutine.
 func TestDeadlineIsHeardByContextsMadeFromIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := WithDeadline(t.Context(), time.Second)
@@ -79,7 +79,7 @@ func TestDeadlineStopsWhileAPersonIsAsked(t *testing.T) {
 	})
 }
 
-// What was stopped as the context ended starts no timer any more.
+// A deadline that was paused when the context ended starts no timer any more.
 func TestDeadlineResumesAfterItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := WithDeadline(t.Context(), time.Second)

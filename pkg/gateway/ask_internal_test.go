@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// TestOneWarning: whatever is wrong with servers is one line of the log, and what does not work is its subject.
+// TestOneWarning: all problems with servers are logged in one line, and failures come first.
 func TestOneWarning(t *testing.T) {
 	state := func(name string, ready bool) mcp.ServerState {
 		return mcp.ServerState{Key: v1.Key{Kind: v1.KindMCPServer, Namespace: "default", Name: name}, Ready: ready, Reason: "no answer"}

@@ -13,8 +13,8 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// A whole gateway within a program: a tool in Go, a tool and a policy of manifests, served
-// over HTTP. What calls them is another gateway, to which the first is an MCP server.
+// This example is a whole gateway within a program: a tool in Go, and a tool and a policy from manifests, served over
+// HTTP. The caller is another gateway, for which the first is an MCP server.
 func Example() {
 	ctx := context.Background()
 	type Place struct {

@@ -23,12 +23,12 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// tool is the manifest of a mock.
+// tool returns the manifest of a mock.
 func tool(name, result string) string {
 	return fmt.Sprintf("apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: %s}\nspec: {description: d, input_schema: {type: object}, mock_result: %s}\n", name, result)
 }
 
-// changing is a source whose folder can be another one.
+// changing is a source that can switch to another folder.
 type changing struct {
 	mu   sync.Mutex
 	fsys fs.FS
@@ -73,8 +73,7 @@ func call(t *testing.T, g *gateway.Gateway, name, want string) {
 	}
 }
 
-// silent answers initialize, and tools/list when it is released. Who asks for the tools is
-// told to asked.
+// silent answers initialize at once, and tools/list when it is released. It signals requests for the tools on asked.
 func silent(t *testing.T) (manifest string, asked, release chan struct{}) {
 	asked, release = make(chan struct{}, 8), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -109,14 +108,14 @@ func silent(t *testing.T) (manifest string, asked, release chan struct{}) {
 	return "apiVersion: toolctl.dev/v1\nkind: MCPServer\nmetadata: {name: silent}\nspec: {url: " + s.URL + "/mcp, timeout_ms: 600000}\n", asked, release
 }
 
-// A server that answers initialize and never says what it offers holds up nothing but its
-// own tools: no call, no reload, not even one that changes the server itself.
+// A server that answers initialize and never lists its tools delays only its own tools, but no call and no reload, even
+// one that changes the server itself.
 func TestSilentServerHoldsUpNothing(t *testing.T) {
 	server, asked, release := silent(t)
 	source := new(changing)
 	source.set(server, tool("a", "1"))
 	g := open(t, gateway.Options{Source: source})
-	g.Handler() // it asks the server
+	g.Handler() // queries the server
 	<-asked
 	call(t, g, "a", "1")
 
@@ -131,7 +130,7 @@ func TestSilentServerHoldsUpNothing(t *testing.T) {
 	if err := g.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	<-asked // with its new manifest, while it is asked with the old one
+	<-asked // with its new manifest, during the query with the old one
 	call(t, g, "a", "4")
 
 	close(release)
@@ -143,7 +142,7 @@ func TestSilentServerHoldsUpNothing(t *testing.T) {
 	}
 }
 
-// The end of a gateway waits for no server either.
+// Closing a gateway does not wait for a server either.
 func TestCloseEndsWhatIsAsked(t *testing.T) {
 	server, asked, _ := silent(t)
 	source := new(changing)
@@ -183,7 +182,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// What cannot be read is left out of a start, and said.
+// Unreadable manifests are omitted at the start and reported.
 func TestViolations(t *testing.T) {
 	source := new(changing)
 	source.set(tool("a", "1"), strings.Replace(tool("b", "1"), "description", "descripton", 1))
@@ -194,7 +193,7 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// What is wrong with prompts is one line of the log, at each reload.
+// Problems with prompts are logged in one line, at each reload.
 func TestWarningOfPrompts(t *testing.T) {
 	source := new(changing)
 	source.set(tool("a", "1"))
@@ -232,14 +231,14 @@ func TestWatch(t *testing.T) {
 	write(tool("a", "2"))
 	for {
 		<-loaded
-		g.Violations() // waits for the reload that is under way
+		g.Violations() // waits for the running reload
 		if res, _ := g.Call(t.Context(), v1.Call{Tool: "a"}); string(res.Content) == "2" {
 			return
 		}
 	}
 }
 
-// told says when a source was read.
+// told signals each read of a source.
 type told struct {
 	gateway.Source
 	loaded chan struct{}

@@ -60,8 +60,8 @@ metadata: {name: asks, namespace: team-a}
 spec: {description: Asks, input_schema: {type: object}, mcp: {server: crm}}
 `
 
-// Of a store that many write, what nobody permitted is not ready and cannot be called; the rest is
-// served, then and after a change.
+// With a store that many users can write, objects without permission are not ready and cannot be called; the others are
+// served, before and after a change.
 func TestManifestsOfASharedStoreNeedPermission(t *testing.T) {
 	st := shared{memory.New(memory.Options{})}
 	defer st.Close()
@@ -117,7 +117,7 @@ func TestManifestsOfASharedStoreNeedPermission(t *testing.T) {
 	defer one.Close()
 	refused(one, "team-a", "runs", "may not run programs")
 
-	// A change reaches what is served, although others may not do what they ask for.
+	// A change is served although other objects have no permission.
 	apply(parse(t, many+`---
 apiVersion: toolctl.dev/v1
 kind: Tool
@@ -137,7 +137,7 @@ spec: {description: Answers, input_schema: {type: object}, mock_result: 2}
 	defer some.Close()
 	called(some, "platform", "runs", `"ran"`)
 	strict(some)
-	// A store of one's own permits all.
+	// A store with one user permits everything.
 	own, err := gateway.Open(t.Context(), gateway.Options{Store: st.Store})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
-// distinct is a tool like no other.
+// distinct returns a tool that differs from all others.
 func distinct(i, version int) *v1.Tool {
 	t := &v1.Tool{}
 	t.APIVersion, t.Kind, t.Metadata = v1.APIVersion, v1.KindTool, v1.Metadata{Name: fmt.Sprintf("tool-%05d", i), Labels: map[string]string{"team": fmt.Sprint(i % 50)}}
@@ -25,8 +25,7 @@ func distinct(i, version int) *v1.Tool {
 	return t
 }
 
-// BenchmarkReload serves one changed tool among n, from a store and from a folder. The floors are the
-// changes alone.
+// BenchmarkReload serves one changed tool among n, from a store and from a folder. The floors are the changes alone.
 func BenchmarkReload(b *testing.B) {
 	for _, n := range []int{1000, 20_000} {
 		all := make([]v1.Object, n)

@@ -11,7 +11,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
-// TestAuditRetention: of two gateways on one store one removes old lines, and the other when that has ended.
+// TestAuditRetention: of two gateways on one store one removes old records, and the other one takes over when the first
+// has ended.
 func TestAuditRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const day = 24 * time.Hour

@@ -15,7 +15,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
-// What only replicas may ask for is held to the rate of its address when no replica asks for it.
+// Requests that only replicas may send count for the rate limit of their address if they do not come from a replica.
 func TestRoutesOfReplicasHaveARate(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(keys, []byte(strings.Repeat("0123456789abcdef", 4)+"\n"), 0o600); err != nil {

@@ -37,7 +37,7 @@ func (m *metered) Watch(ctx context.Context, from int64) iter.Seq2[store.Event, 
 	}
 }
 
-// A store is read once as a whole, then what changed; unless that is no longer kept.
+// A store is read completely once, and then only its changes, unless these are no longer stored.
 func TestStoredReadsWhatChanged(t *testing.T) {
 	const many = 200
 	st := &metered{Store: memory.New(memory.Options{KeepChanges: 20})}
@@ -117,7 +117,7 @@ func objectsOf(list store.List) (all []v1.Object) {
 	return all
 }
 
-// texts are the names and descriptions of tools, sorted.
+// texts returns the names and descriptions of tools, sorted.
 func texts(objects []v1.Object) (all []string) {
 	for _, o := range objects {
 		all = append(all, fmt.Sprint(o.Head().Key(), o.(*v1.Tool).Spec.Description))

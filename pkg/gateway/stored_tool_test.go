@@ -16,7 +16,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
-// named makes an object of a kind, whose name may have a namespace before it.
+// named returns an object of a kind, whose name may have a namespace prefix.
 func named(t *testing.T, kind, namespace, name, spec string) v1.Object {
 	t.Helper()
 	o := v1.NewObject(kind)
@@ -26,8 +26,8 @@ func named(t *testing.T, kind, namespace, name, spec string) v1.Object {
 	return o
 }
 
-// What a name means, and what policies say of it, is the same whether all of a store is
-// read or what the name needs; and the rest of the store is not read.
+// A name has the same meaning and policies whether the whole store is read or only the needed objects; and the other
+// objects are not read.
 func TestStoredTool(t *testing.T) {
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { st.Close() })
@@ -64,7 +64,7 @@ func TestStoredTool(t *testing.T) {
 	whole := open(t, gateway.Options{Store: st})
 	for _, tc := range []struct {
 		namespace, name string
-		all             bool // it takes the whole store
+		all             bool // it needs the whole store
 	}{
 		{"", "get-weather", false}, {"prod", "get-weather", false}, {"", "prod/get-weather", false}, {"default", "prod/get-weather", true}, {"", "weather.get", false},
 		{"", "only-prod", false}, {"default", "only-prod", true}, {"", "other-7", false}, {"", "default/other-7", false},
@@ -95,7 +95,7 @@ func keys(all []v1.Key) []string {
 	return names
 }
 
-// decided is what a call of a name comes to, without the near names of one that is missing.
+// decided returns the result of a call by a name, without the similar names for a missing tool.
 func decided(t *testing.T, g *gateway.Gateway, namespace, name string) any {
 	t.Helper()
 	it, err := g.Registry().Lookup(namespace, name)

@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
-// Whoever can write the file of tokens can give themselves one.
+// Anyone who can write the file of tokens can add their own token.
 func TestTokenFileThatOthersCanWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens")
 	line := "ann:" + strings.Repeat("0", 64) + "\n"

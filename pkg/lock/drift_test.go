@@ -7,7 +7,7 @@ import (
 	"toolctl.dev/toolctl/pkg/lock"
 )
 
-// TestDrift: servers that were not asked have not drifted.
+// TestDrift: servers that were not queried have not drifted.
 func TestDrift(t *testing.T) {
 	server := func(name, version string) lock.Server {
 		return lock.Server{Key: v1.Key{Kind: v1.KindMCPServer, Namespace: "default", Name: name}, ProtocolVersion: version}

@@ -36,7 +36,7 @@ func sample() lock.File {
 	}}}
 }
 
-// The file is the contract with who reviews it, so it is compared whole.
+// The whole file is compared, because reviewers depend on its form.
 func TestMarshal(t *testing.T) {
 	want, err := os.ReadFile("testdata/toolctl.lock")
 	if err != nil {
@@ -140,7 +140,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// Namespaces and names sort on their own, not as one text: "-" stands before "/".
+// Namespaces and names are sorted separately, not as one text, in which "-" would precede "/".
 func TestDiffOrder(t *testing.T) {
 	file := lock.File{Servers: []lock.Server{{Key: v1.Key{Namespace: "a-b", Name: "x"}}, {Key: v1.Key{Namespace: "a", Name: "x"}}}}
 	if d := lock.Diff(file, lock.File{Servers: []lock.Server{file.Servers[1], file.Servers[0]}}); d != nil {
@@ -188,7 +188,7 @@ func TestPutAndRemove(t *testing.T) {
 	}
 }
 
-// Whatever a server says comes back from the file as it was, and writes the same bytes.
+// Any definition from a server survives a round trip through the file, with the same bytes.
 func TestRoundTrip(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.StringMatching("[ -~\n\t]{0,40}"), rapid.StringOfN(rapid.RuneFrom([]rune("a \n\t\r\"'\\#:-|{}\u200b\u202e\ufe0f\U000e0041\u2028\u00a0\ufeff\ufffd<")), 0, 20, -1))
 	rapid.Check(t, func(t *rapid.T) {
@@ -219,7 +219,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// The library is the judge of the canonical form.
+// The library is the reference for the canonical form.
 func TestCanonicalForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := map[string]any{

@@ -23,7 +23,7 @@ func TestCheck(t *testing.T) {
 		name   string
 		object v1.Object
 		rules  *permit.Rules
-		want   string // the path of the only violation; "" for none
+		want   string // the path of the only violation, or ""
 	}{
 		{"a mock", tool(v1.ToolSpec{}), &permit.Rules{}, ""},
 		{"a program", tool(v1.ToolSpec{Exec: &v1.ExecSpec{}}), &permit.Rules{}, "/spec/exec"},
@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What a machine or a variable would decide is decided by the rules.
+// The rules decide where the machine or a variable would decide.
 func TestApplyNarrows(t *testing.T) {
 	objects := []v1.Object{
 		tool(v1.ToolSpec{Exec: &v1.ExecSpec{}}), tool(v1.ToolSpec{Exec: &v1.ExecSpec{Sandbox: "auto"}}),

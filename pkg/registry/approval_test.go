@@ -16,7 +16,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// approving is a registry whose pay tool needs approval, and what its calls left.
+// approving is a registry whose pay tool needs approval, with the results of its calls.
 type approving struct {
 	*registry.Registry
 	kept  registry.MemoryApprovals
@@ -66,7 +66,7 @@ func pay(session, city string) v1.Call {
 	return v1.Call{Tool: "pay", Session: session, Args: json.RawMessage(`{"city":"` + city + `"}`)}
 }
 
-// outcome says in a word or two how a call ended.
+// outcome describes how a call ended.
 func outcome(res v1.Result, err error) string {
 	s := res.Status
 	if res.Policy != nil {
@@ -93,7 +93,7 @@ func TestApproval(t *testing.T) {
 		name   string
 		ctx    context.Context
 		call   v1.Call
-		byID   string // the session whose pending call the call names
+		byID   string // the session whose pending call is referenced
 		decide *v1.Decision
 		after  time.Duration
 		want   string
@@ -254,7 +254,7 @@ func TestApproval(t *testing.T) {
 			if got := strings.Join(a.ran, " "); got != tt.ran {
 				t.Errorf("ran %s, want %s", got, tt.ran)
 			}
-			// Only what ran has used up a budget.
+			// Only executed calls count for a budget.
 			key := []v1.Counter{{Key: "default/careful|max_total_tool_calls|session|s"}, {Key: "default/careful|max_total_tool_calls|session|r"},
 				{Key: "default/careful|max_total_tool_calls|session|bob|s"}, {Key: "default/careful|max_total_tool_calls|session|bob|r"}}
 			if used, _ := a.count.Read(bg, key); spec.MaxTotalToolCalls != nil && used[0].Used+used[1].Used+used[2].Used+used[3].Used != int64(len(a.ran)) {
@@ -264,7 +264,7 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// The id of a waiting call stays while it is repeated, and no list shows a secret.
+// The ID of a waiting call stays the same when the call is repeated, and no list shows a secret.
 func TestApprovalKeepsNoSecret(t *testing.T) {
 	a := newApproving(t, needsApproval, func(t *v1.Tool) { t.Spec.Redact = []string{"/city"} })
 	first, _ := a.Execute(t.Context(), pay("s", "s3cret"))
@@ -347,7 +347,7 @@ func TestApprovalBounds(t *testing.T) {
 	}
 }
 
-// However many callers repeat an approved call, one of them goes through.
+// If many callers repeat an approved call, only one of the calls runs.
 func TestApprovalIsUsedOnce(t *testing.T) {
 	var ran atomic.Int64
 	approvals := new(registry.MemoryApprovals)
@@ -375,7 +375,7 @@ func TestApprovalIsUsedOnce(t *testing.T) {
 		if got := ran.Load(); got != int64(round+1) {
 			t.Fatalf("round %d: %d calls ran", round, got)
 		}
-		// One of the others waits now: it is decided on, so that the next round begins anew.
+		// Another call waits now: it is decided so that the next round starts fresh.
 		for _, c := range listed(t, approvals) {
 			if c.State == v1.ApprovalPending {
 				if _, err := approvals.DecideApproval(t.Context(), c.ID, v1.Decision{Approved: true}, time.Now()); err != nil {
@@ -406,8 +406,8 @@ func TestResultBudgets(t *testing.T) {
 	}
 }
 
-// What expires while the person at the client is asked, in vain, lets no call through; the call
-// that waits then can wait for all of its time.
+// If a call expires while the person is asked without success, it does not run; the pending call then waits for its
+// full time.
 func TestApprovalExpiresWhileAPersonIsAsked(t *testing.T) {
 	a := newApproving(t, needsApproval)
 	if res, err := a.Execute(t.Context(), pay("s", "Oslo")); outcome(res, err) != isPending {

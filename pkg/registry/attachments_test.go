@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// repeats is an executor that gives its arguments back.
+// repeats is an executor that returns its arguments.
 type repeats struct{}
 
 func (repeats) Name() string { return v1.ModeMock }

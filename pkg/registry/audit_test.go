@@ -17,12 +17,12 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// breaking is an audit that can be broken.
+// breaking is an audit log whose writes can be made to fail.
 type breaking struct {
 	auditLog
 	mu   sync.Mutex
 	err  error
-	hold chan struct{} // an append waits for it, when it is not nil
+	hold chan struct{} // if not nil, an append waits for it
 }
 
 func (b *breaking) fail(err error) {
@@ -112,7 +112,7 @@ func TestAuditIntent(t *testing.T) {
 				t.Errorf("RetryAudit: %v", err)
 			}
 			log.fail(nil)
-			if !tc.bestEffort { // the refused call used up nothing of its session
+			if !tc.bestEffort { // the refused call used no budget of its session
 				if res, err := r.ExplainPolicy(t.Context(), v1.Call{Tool: "a", Session: "2"}); err != nil || res.Decision != v1.DecisionAllow {
 					t.Errorf("the limit of the refused call: %+v, %v", res, err)
 				}
@@ -133,7 +133,8 @@ func TestAuditIntent(t *testing.T) {
 	}
 }
 
-// The outcome of a call that ends while the audit cannot be written is written, marked, before any other line.
+// The outcome of a call that ends while the audit log cannot be written is written later, marked as late, before any
+// other record.
 func TestAuditLate(t *testing.T) {
 	var log breaking
 	reader := sdkmetric.NewManualReader()
@@ -170,13 +171,13 @@ func TestAuditLate(t *testing.T) {
 	if err := call("3", "x"); err != nil {
 		t.Fatal(err)
 	}
-	late(0, 1, 1) // the line of intent of the second call is missing
+	late(0, 1, 1) // the record of intent of the second call is missing
 	if d := cmp.Diff([]string{"1 started", "1 complete, late", "gap of 1: the database is away", "3 started", "3 complete"}, log.texts()); d != "" {
 		t.Error(d)
 	}
 }
 
-// Many callers wait for one attempt to note the gap, and one whose time is over is not counted.
+// Many callers wait for one attempt to record the gap, and a caller whose context has ended is not counted.
 func TestAuditIntentTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := breaking{err: errors.New("locked"), hold: make(chan struct{})}
@@ -233,7 +234,7 @@ func TestAuditBounds(t *testing.T) {
 		{Tool: long, Args: args},
 		{Tool: "a", Args: args[1:]},
 	} {
-		_, _ = r.Execute(t.Context(), c) // the audit is what is looked at
+		_, _ = r.Execute(t.Context(), c) // the test checks only the audit log
 	}
 	if len(log.lines) != 4 {
 		t.Fatalf("%d lines", len(log.lines))

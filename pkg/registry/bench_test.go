@@ -31,9 +31,8 @@ func benchTools(n int) []v1.Object {
 	return objects
 }
 
-// BenchmarkExecute compares a call of a static mock with its floor: the two bare
-// validations that it contains. Without an audit, alone or with a policy that counts nothing, it is to take less
-// than 1.5 us.
+// BenchmarkExecute compares a call of a static mock with its floor: the two bare validations that it contains. Without
+// an audit log, with or without a policy that counts nothing, a call should take less than 1.5 us.
 func BenchmarkExecute(b *testing.B) {
 	schemas := validate.NewCache(validate.Options{})
 	in, out := schemas.Schema(json.RawMessage(benchInput), validate.Draft2020), schemas.Schema(json.RawMessage(benchOutput), validate.Draft2020)
@@ -99,9 +98,8 @@ func BenchmarkExecute(b *testing.B) {
 	}
 }
 
-// benchAudit compares calls with both lines of the audit in memory with calls of which the sink
-// takes the outcome alone; the line of intent may cost 5 %. They take turns, so that the ratio
-// counts on a busy machine too.
+// benchAudit compares calls with both audit records in memory with calls whose sink keeps only the outcome; the record
+// of intent may cost 5 %. They alternate, so that the ratio is valid on a busy machine too.
 func benchAudit(b *testing.B) {
 	const turn = 200
 	var took [2]time.Duration
@@ -128,7 +126,7 @@ func benchAudit(b *testing.B) {
 	b.ReportMetric(float64(took[0].Nanoseconds())/float64(b.N*turn), "ns/call")
 }
 
-// inMemory keeps the last line.
+// inMemory keeps the last record.
 type inMemory struct{}
 
 var lastLine v1.AuditRecord
@@ -138,7 +136,7 @@ func (inMemory) AppendAudit(_ context.Context, line v1.AuditRecord) error {
 	return nil
 }
 
-// noIntent drops lines of intent unseen.
+// noIntent drops records of intent.
 type noIntent struct{}
 
 func (noIntent) AppendAudit(ctx context.Context, line v1.AuditRecord) error {
@@ -148,7 +146,7 @@ func (noIntent) AppendAudit(ctx context.Context, line v1.AuditRecord) error {
 	return inMemory{}.AppendAudit(ctx, line)
 }
 
-// BenchmarkNew is the cost of a reload.
+// BenchmarkNew measures the cost of a reload.
 func BenchmarkNew(b *testing.B) {
 	objects := benchTools(10000)
 	for b.Loop() {

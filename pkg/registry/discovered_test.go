@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// remote is an executor of mode mcp that says which tool it was asked for.
+// remote is an executor of mode mcp that returns the name of the called tool.
 type remote struct{ err error }
 
 func (remote) Name() string { return v1.ModeMCP }
@@ -30,7 +30,7 @@ func server(name string) *v1.MCPServer {
 	return s
 }
 
-// offered is a tool as pkg/mcp makes it: its Source names the server, and its name need not be legal.
+// offered returns a tool as pkg/mcp does: its Source names the server, and its name need not be valid.
 func offered(server, name, remote string) *v1.Tool {
 	t := bound(name, server, remote)
 	t.Spec.Description = "offered"
@@ -98,14 +98,14 @@ func TestDiscovered(t *testing.T) {
 		"default/fs.getSum":  `"fs:getSum:offered"`,
 		"fs__read":           `"fs:read:declared"`, // the manifest that binds it wins
 		"read":               `"fs:read:declared"`,
-		"web__mine":          `"web:other:declared"`, // and so does one of the same name
+		"web__mine":          `"web:other:declared"`, // and so does a manifest with the same name
 	} {
 		res, err := reg.Execute(t.Context(), v1.Call{Tool: name})
 		if err != nil || string(res.Content) != content {
 			t.Errorf("%s: got %s, %v, want %s", name, res.Content, err, content)
 		}
 	}
-	// A later discovery takes the place of the earlier one, and Replace keeps what is still true.
+	// A later discovery replaces the earlier one, and Replace keeps the parts that still apply.
 	reg.SetDiscovered(keyOf("web"), registry.Discovery{})
 	reg.Replace([]v1.Object{server("web")})
 	if got := toolNames(t, reg); got != nil {
@@ -188,8 +188,7 @@ func TestDiscoveredNotReady(t *testing.T) {
 	}
 }
 
-// Descriptions that were set stand in for those of manifests and servers, and outlive
-// every change of the set.
+// Descriptions that were set replace those of manifests and servers, and survive every change of the set.
 func TestSetDescriptions(t *testing.T) {
 	plain := &v1.Tool{Spec: v1.ToolSpec{Description: "declared", InputSchema: json.RawMessage(`{"type":"object"}`), MockResult: json.RawMessage(`1`)}}
 	plain.APIVersion, plain.Kind, plain.Metadata.Name = v1.APIVersion, v1.KindTool, "plain"

@@ -56,7 +56,7 @@ spec:
   no_word: damn
 `
 
-// An executor, a rule of policies and a middleware that are written in Go.
+// This example adds an executor, a policy rule and a middleware written in Go.
 func Example() {
 	noWord := policy.Rule{
 		Name: "no_word", Description: "no_word refuses arguments that are the word.",

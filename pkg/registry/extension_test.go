@@ -17,7 +17,7 @@ import (
 	"toolctl.dev/toolctl/schemas"
 )
 
-// queue is an executor of a program: it puts its arguments into a queue.
+// queue is a program's executor that puts its arguments into a queue.
 type queue struct{}
 
 func (queue) Name() string { return "queue" }
@@ -51,7 +51,7 @@ func (p plain) Execute(context.Context, *v1.Tool, json.RawMessage) (v1.Result, e
 	return v1.Result{Content: json.RawMessage(`"` + p.name + `"`), Attempts: 1}, nil
 }
 
-// read reads a manifest as a program with the executors and rules does.
+// read reads a manifest with the extensions of the executors and rules.
 func read(t *testing.T, text string, o registry.Options) ([]v1.Object, []v1.Violation) {
 	t.Helper()
 	extensions, err := registry.Extensions(o.Executors, o.Rules)
@@ -61,7 +61,7 @@ func read(t *testing.T, text string, o registry.Options) ([]v1.Object, []v1.Viol
 	return manifest.Decode("tool.yaml", []byte(text), manifest.Options{Extensions: extensions})
 }
 
-// problems are what the reader and the registry find wrong with a manifest.
+// problems returns the violations that the reader and the registry find in a manifest.
 func problems(t *testing.T, text string, o registry.Options) []string {
 	t.Helper()
 	objects, violations := read(t, text, o)
@@ -94,7 +94,7 @@ func TestAManifestChoosesAnExecutorOfTheProgram(t *testing.T) {
 			if len(violations) > 0 {
 				t.Fatal(violations)
 			}
-			// What is stored and printed has the block too.
+			// The block is also stored and printed.
 			data, err := json.Marshal(objects[0])
 			if err != nil {
 				t.Fatal(err)
@@ -208,7 +208,7 @@ func TestExplainSchemasAndCompletionKnowExtensions(t *testing.T) {
 	if got := schemas.Complete("tool.spec.q", extensions...); !cmp.Equal(got, []string{"tool.spec.queue"}) {
 		t.Errorf("got %q", got)
 	}
-	// The published schema judges as the program does.
+	// The published schema accepts the same manifests as the program.
 	for kind, docs := range map[string]map[string]bool{
 		"Tool": {
 			`{"apiVersion":"toolctl.dev/v1","kind":"Tool","metadata":{"name":"a"},"spec":{"description":"d","mode":"queue","input_schema":{"type":"object"},"queue":{"topic":"t","retry":{"times":1}}}}`: true,
@@ -233,7 +233,7 @@ func TestExplainSchemasAndCompletionKnowExtensions(t *testing.T) {
 	}
 }
 
-// hours is a rule of a program: it refuses calls before an hour of the day.
+// hours is a program's rule that refuses calls before an hour of the day.
 var hours = policy.Rule{
 	Name:        "hours",
 	Description: "hours refuses calls before an hour of the day.",
@@ -277,7 +277,7 @@ spec:
 			t.Errorf("%s: the call got %v", tt.from, err)
 		}
 	}
-	// Nor does a program go on that does not know the rule.
+	// A program that does not know the rule refuses calls too.
 	objects, _ := read(t, strings.ReplaceAll(doc, "FROM", "0"), o)
 	_, err := newRegistry(t, registry.Options{Executors: o.Executors}, objects...).Execute(t.Context(), v1.Call{Tool: "order"})
 	var invalid *v1.ValidationError

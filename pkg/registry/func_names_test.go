@@ -74,8 +74,8 @@ func TestFuncFieldsWithoutTag(t *testing.T) {
 	}
 }
 
-// TestArgumentsThatWereClosed: what was cut off and closed is told in the result and the
-// audit, and a destructive tool is not called with it.
+// TestArgumentsThatWereClosed: if arguments were truncated and repaired, the result and the audit log say so, and a
+// destructive tool is not called.
 func TestArgumentsThatWereClosed(t *testing.T) {
 	ran := 0
 	write := registry.Func("write", "Writes", func(context.Context, struct{ Path string }) (string, error) { ran++; return "ok", nil })
@@ -103,7 +103,7 @@ func TestArgumentsThatWereClosed(t *testing.T) {
 	}
 }
 
-// TestNullForNoArguments: null stands for no arguments where the tool coerces.
+// TestNullForNoArguments: null stands for no arguments if the tool coerces.
 func TestNullForNoArguments(t *testing.T) {
 	loose := registry.Func("loose", "Takes nothing", func(context.Context, struct{}) (int, error) { return 1, nil })
 	strict := registry.Func("strict", "Takes nothing", func(context.Context, struct{}) (int, error) { return 1, nil })

@@ -71,7 +71,7 @@ func TestFuncPointer(t *testing.T) {
 	}
 }
 
-// TestFuncWholeNumbers: what JSON Schema takes for an integer is one for a Go function, too.
+// TestFuncWholeNumbers: a Go function accepts every number that JSON Schema accepts as an integer.
 func TestFuncWholeNumbers(t *testing.T) {
 	type numbers struct {
 		Count int     `json:"count,omitempty"`

@@ -102,7 +102,7 @@ func known(err error) bool {
 	return errors.As(err, &invalid) || errors.As(err, &failed)
 }
 
-// running is the mock executor that answers with its arguments.
+// running is the mock executor, which returns its arguments.
 type running struct{ note func() }
 
 func (*running) Name() string { return v1.ModeMock }
@@ -112,8 +112,7 @@ func (r *running) Execute(_ context.Context, _ *v1.Tool, args json.RawMessage) (
 	return v1.Result{Content: args, Attempts: 1}, nil
 }
 
-// The policies decide on the calls of one turn in their order, whatever the middleware
-// of each does meanwhile.
+// The policies decide on the calls of one turn in order, regardless of the middleware of each call.
 func TestMiddlewareKeepsTheOrderOfATurn(t *testing.T) {
 	first := make(chan struct{})
 	slow := func(next registry.Handler) registry.Handler {

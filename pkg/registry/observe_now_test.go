@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// The duration of a call is by the clock that began it.
+// The duration of a call uses the clock with which it began.
 func TestDurationIsByTheInjectedClock(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	reg, err := registry.New(nil, registry.Options{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), Now: func() time.Time { return time.Unix(5, 0) }})

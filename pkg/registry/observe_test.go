@@ -22,7 +22,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// watched is a registry whose spans and metrics a test can look at.
+// watched is a registry whose spans and metrics a test can read.
 type watched struct {
 	*registry.Registry
 	spans  *tracetest.InMemoryExporter
@@ -42,7 +42,7 @@ func watch(t testing.TB, exec registry.Executor, objects ...v1.Object) watched {
 	return w
 }
 
-// attrs are attributes as text, sorted, without those that differ from run to run.
+// attrs returns attributes as text, sorted, without those that differ from run to run.
 func attrs(kvs []attribute.KeyValue) []string {
 	var out []string
 	for _, kv := range kvs {
@@ -54,7 +54,7 @@ func attrs(kvs []attribute.KeyValue) []string {
 	return out
 }
 
-// points are the data points of a metric: its attributes, and their count or sum.
+// points returns the data points of a metric: its attributes, and their count or sum.
 func (w watched) points(t testing.TB, name string) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -106,7 +106,7 @@ func TestSpans(t *testing.T) {
 		span   string
 		attrs  []string
 		failed string   // description of the status
-		phases []string // children, in their order; a "!" is a failed one
+		phases []string // children in order; "!" marks a failed one
 		points string   // of toolctl.call.duration
 	}{
 		{name: "complete", call: v1.Call{Tool: "pay", Args: json.RawMessage(`{"pin":"hunter2"}`)}, span: "execute_tool pay",
@@ -216,7 +216,7 @@ func TestSpans(t *testing.T) {
 
 func anyArgs(t *v1.Tool) { t.Spec.InputSchema = json.RawMessage(`{"type":"object"}`) }
 
-// While a call runs it is counted, and a call of a caller's trace belongs to it.
+// A running call is counted, and belongs to the trace of its caller.
 func TestSpansOfACaller(t *testing.T) {
 	var w watched
 	var during map[string]int64
@@ -237,8 +237,8 @@ func TestSpansOfACaller(t *testing.T) {
 	}
 }
 
-// BenchmarkExecuteObserved is what spans and metrics add to a call of a mock, with an
-// exporter that keeps nothing.
+// BenchmarkExecuteObserved measures the cost of spans and metrics for a mock call, with an exporter that discards
+// everything.
 func BenchmarkExecuteObserved(b *testing.B) {
 	for _, tc := range []struct {
 		name string

@@ -60,8 +60,7 @@ func (echo) Execute(_ context.Context, _ *v1.Tool, args json.RawMessage) (v1.Res
 	return v1.Result{Content: args, Attempts: 1}, nil
 }
 
-// meeting answers when as many calls as it waits for have come, and counts how many
-// were there at once.
+// meeting waits for a number of concurrent calls, and counts how many arrived.
 type meeting struct {
 	n    atomic.Int32
 	most atomic.Int32

@@ -18,7 +18,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// mock is an executor whose work is a function.
+// mock is an executor that runs a function.
 type mock struct {
 	name string
 	fn   func(ctx context.Context, t *v1.Tool, args json.RawMessage) (v1.Result, error)
@@ -246,7 +246,7 @@ func TestBrokenObjectsHideNothing(t *testing.T) {
 	}
 }
 
-// What PromptKit finds out only when it calls a tool keeps no manifest from loading.
+// A manifest still loads if it has a problem that PromptKit reports only for calls.
 func TestPromptKitViolationsAreWarnings(t *testing.T) {
 	promptKit := func(name string, edit func(*v1.Tool)) *v1.Tool {
 		return newTool(name, func(t *v1.Tool) { t.APIVersion = "promptkit.altairalabs.ai/v1" }, edit)
@@ -334,7 +334,7 @@ func TestTwoExecutorsOfOneName(t *testing.T) {
 	}
 }
 
-// A call that began keeps the set it began with, and reloads beside calls race with nothing.
+// A running call keeps its set, and concurrent reloads cause no race.
 func TestReplaceWhileCalling(t *testing.T) {
 	r := newRegistry(t, registry.Options{}, newTool("a"))
 	var wg sync.WaitGroup
@@ -415,7 +415,7 @@ func TestCancellingTheCaller(t *testing.T) {
 	})
 }
 
-// A call whose executor never ran gives back what it reserved.
+// A call whose executor never ran releases its reservations.
 func TestBudgetOfCallsThatNeverRan(t *testing.T) {
 	one := int64(1)
 	r := newRegistry(t, registry.Options{}, newTool("a"), newPolicy("p", v1.ToolPolicySpec{MaxTotalToolCalls: &one}))
@@ -448,7 +448,7 @@ func TestExecuteAll(t *testing.T) {
 	r := newRegistry(t, registry.Options{Parallel: 2, Executors: []registry.Executor{mock{name: "mock", fn: func(_ context.Context, _ *v1.Tool, args json.RawMessage) (v1.Result, error) {
 		most.Store(max(most.Load(), running.Add(1)))
 		defer running.Add(-1)
-		if strings.Contains(string(args), "meet") { // two calls that wait for each other run at once
+		if strings.Contains(string(args), "meet") { // two calls that wait for each other run in parallel
 			gate.Done()
 			gate.Wait()
 		}
@@ -501,7 +501,7 @@ func TestAudit(t *testing.T) {
 		{ID: "3", Tool: "pay", Args: json.RawMessage(`{"city":"x"}`)},
 		{ID: "4", Tool: "none"},
 	} {
-		_, _ = r.Execute(t.Context(), c) // the audit is what is looked at
+		_, _ = r.Execute(t.Context(), c) // the test checks only the audit log
 	}
 	type line struct{ ID, Tool, Args, Status, Error, Decision string }
 	var got []line

@@ -16,7 +16,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// stub is an executor that carries out nothing.
+// stub is an executor that does nothing.
 type stub string
 
 func (s stub) Name() string { return string(s) }
@@ -60,7 +60,7 @@ func newTestRegistry(t interface{ Fatal(...any) }, objects []v1.Object) *Registr
 	return r
 }
 
-// made counts the entries of a registry that the snapshot before did not have.
+// made returns the number of entries of a registry that the previous snapshot did not have.
 func made(r *Registry, before *snapshot) int {
 	n := 0
 	for _, e := range r.snap.Load().entries {
@@ -71,7 +71,7 @@ func made(r *Registry, before *snapshot) int {
 	return n
 }
 
-// A change costs what it changes: entries whose object and surroundings are the same stay.
+// The cost of a change depends on the change: unaffected entries are reused.
 func TestReplacePreparesWhatChanged(t *testing.T) {
 	const many = 500
 	objects := []v1.Object{
@@ -109,7 +109,7 @@ func TestReplacePreparesWhatChanged(t *testing.T) {
 	}
 }
 
-// CheckObjects compiles the schemas of what is not served yet, and of nothing else.
+// CheckObjects compiles only the schemas of new objects.
 func TestCheckObjectsChecksWhatChanged(t *testing.T) {
 	counted := &counting{stub: v1.ModeMock}
 	var objects []v1.Object
@@ -138,7 +138,7 @@ func TestCheckObjectsChecksWhatChanged(t *testing.T) {
 	}
 }
 
-// Whatever changes, and in whatever order, a registry is as one that is made of the same at once.
+// After any sequence of changes, a registry equals one that is created in one step.
 func TestSnapshotsAreAsNewOnes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool := []v1.Object{
@@ -190,7 +190,7 @@ func TestSnapshotsAreAsNewOnes(t *testing.T) {
 	})
 }
 
-// shown is all that a registry says of its objects.
+// shown returns all data that a registry reports about its objects.
 func shown(t *rapid.T, r *Registry) string {
 	page, err := r.List(Query{})
 	if err != nil {

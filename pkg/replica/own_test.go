@@ -17,7 +17,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
-// deaf is leases that cannot be reached while away is set, and answer who takes a name once late has returned.
+// deaf is a lease store that is unreachable while away is set, and returns the result of an acquisition after late.
 type deaf struct {
 	store.Leases
 	away atomic.Bool
@@ -60,14 +60,14 @@ func TestOwn(t *testing.T) {
 	}
 	own(a, a.ID(), nil, never)
 	own(b, a.ID(), nil, never)
-	own(a, "", replica.ErrBusy, never) // what is held has not ended
+	own(a, "", replica.ErrBusy, never) // the use of the name has not ended
 	a.Disown("server/x")
 	lost := make(chan bool, 1)
 	own(b, b.ID(), nil, never)
 	b.Disown("server/x")
 	own(a, a.ID(), nil, func() { lost <- true })
 	st.away.Store(true)
-	<-lost // before the lease ended: nobody else has it yet
+	<-lost // before the lease has expired: it has no other owner yet
 	own(a, "", replica.ErrBusy, never)
 	for {
 		if got, err := b.Own(t.Context(), "server/x", never); err != nil {
@@ -81,13 +81,13 @@ func TestOwn(t *testing.T) {
 	own(a, b.ID(), nil, never)
 	b.Drain()
 	b.Disown("server/x")
-	own(b, "", replica.ErrBusy, never) // a replica that drains takes nothing
+	own(b, "", replica.ErrBusy, never) // a draining replica acquires no names
 	own(a, a.ID(), nil, never)
 	own(b, a.ID(), nil, never)
 	a.Disown("server/x")
 }
 
-// TestOwnLate: what the store says of a lease that has ended meanwhile is said too late.
+// TestOwnLate: if the store answers after the lease has expired, the answer is too late.
 func TestOwnLate(t *testing.T) {
 	kept := memory.New(memory.Options{})
 	t.Cleanup(func() { kept.Close() })
@@ -157,7 +157,7 @@ func TestStream(t *testing.T) {
 			t.Errorf("%v: %v", err, got)
 		}
 	}
-	// Nobody opens a stream without the key, or with the credential of something else.
+	// No stream opens without the key, or with the credential of another request.
 	res, err := http.Get(server.URL + replica.StreamPath + "?name=x")
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestStream(t *testing.T) {
 		t.Error(res.Status)
 	}
 	b.Drain()
-	for { // once the others have seen it
+	for { // once the others have noticed
 		if _, err := a.Open(t.Context(), b.ID(), "x"); errors.Is(err, replica.ErrMoved) {
 			break
 		}

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var shared = seal.Random()
 
-// one is a replica that answers what is forwarded to it with answer.
+// one is a replica that answers forwarded requests with answer.
 type one struct {
 	*replica.Member
 	server *httptest.Server
@@ -106,7 +106,7 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// TestCredential: a request is taken once, from who has the key, as it was forwarded.
+// TestCredential: a request is accepted once, from a replica with the key, and unmodified.
 func TestCredential(t *testing.T) {
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { st.Close() })
@@ -115,7 +115,7 @@ func TestCredential(t *testing.T) {
 	for _, m := range []*one{a, b, c, foreign} {
 		m.run(t)
 	}
-	// What a sends to b, as somebody on the way could see it.
+	// This is a request from a to b, as an attacker on the network could see it.
 	forwarded := func() *http.Request {
 		if _, err := a.Forward(httptest.NewRecorder(), request(t, "text"), b.ID(), []byte("text"), replica.Caller{Principal: "ann"}); err != nil {
 			t.Fatal(err)
@@ -152,11 +152,11 @@ func TestCredential(t *testing.T) {
 	}
 }
 
-// TestCredentialIsOfOneRequest: a credential is for a body, the headers that are forwarded, a method and some seconds.
+// TestCredentialIsOfOneRequest: a credential covers a body, the forwarded headers, a method and some seconds.
 func TestCredentialIsOfOneRequest(t *testing.T) {
 	same := func(*http.Request) string { return "text" }
 	for name, tt := range map[string]struct {
-		later  time.Duration // by the clock of who gets it
+		later  time.Duration // by the clock of the receiver
 		change func(*http.Request) (body string)
 		taken  bool
 	}{
@@ -206,8 +206,8 @@ func TestCredentialIsOfOneRequest(t *testing.T) {
 	}
 }
 
-// TestClocksAndKeys: replicas whose clocks are minutes apart take each other's requests and names while
-// the keys change under them, one replica before the other, and refuse what has expired.
+// TestClocksAndKeys: replicas whose clocks differ by minutes accept each other's requests and names while the keys are
+// rotated, one replica before the other, and refuse expired ones.
 func TestClocksAndKeys(t *testing.T) {
 	key := func(digits ...string) *seal.Keys {
 		text := ""
@@ -220,7 +220,7 @@ func TestClocksAndKeys(t *testing.T) {
 		}
 		return k
 	}
-	// side is a replica, with what it accepted last.
+	// side is a replica with the request that it accepted last.
 	type side struct {
 		*replica.Member
 		keys *seal.Keys
@@ -231,7 +231,7 @@ func TestClocksAndKeys(t *testing.T) {
 	}
 	for _, skew := range [][2]time.Duration{{0, 2 * time.Minute}, {0, -2 * time.Minute}, {2 * time.Minute, -2 * time.Minute}} {
 		t.Run(fmt.Sprint(skew), func(t *testing.T) {
-			var late atomic.Int64 // how far the time has gone on
+			var late atomic.Int64 // how far the time has advanced
 			start := time.Now()
 			now := func() time.Time { return start.Add(time.Duration(late.Load())) }
 			st := memory.New(memory.Options{Now: now})
@@ -280,12 +280,12 @@ func TestClocksAndKeys(t *testing.T) {
 						t.Errorf("%d: %v", i, err)
 					}
 				}
-				if knows := n < len(steps)-1; !opens(both[0]) || opens(both[1]) != knows { // in the last it has only the new key
+				if knows := n < len(steps)-1; !opens(both[0]) || opens(both[1]) != knows { // in the last step it has only the new key
 					t.Errorf("step %d: the names are known to the other replica: %v", n, !knows)
 				}
 			}
 			both[0].keys.Set(key("2"))
-			again := both[1].got // as somebody on the way could have seen it
+			again := both[1].got // as an attacker on the network could have seen it
 			accept := func() error {
 				_, err := both[1].Accept(again)
 				return err
@@ -346,7 +346,7 @@ func TestStreamsComeAtOnce(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// TestEndOfAReplica: what was with a replica that ended, or gave its lease back, is gone.
+// TestEndOfAReplica: state of a replica that has ended or returned its lease is gone.
 func TestEndOfAReplica(t *testing.T) {
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { st.Close() })
@@ -362,7 +362,7 @@ func TestEndOfAReplica(t *testing.T) {
 	}
 	dead := join(t, st, shared, http.NotFound)
 	dead.run(t)
-	if err := forward(dead.ID()); err != nil { // it came after a looked last
+	if err := forward(dead.ID()); err != nil { // it started after the last read of a
 		t.Errorf("one that lives: %v", err)
 	}
 	dead.server.Close()
@@ -371,7 +371,7 @@ func TestEndOfAReplica(t *testing.T) {
 	}
 	left := join(t, st, shared, http.NotFound)
 	left.run(t)()
-	until.NoError(t, func() error { // a has looked again
+	until.NoError(t, func() error { // a has read again
 		if err := forward(left.ID()); !errors.Is(err, replica.ErrGone) {
 			return fmt.Errorf("one that left: %w", err)
 		}
@@ -389,7 +389,7 @@ func TestEndOfAReplica(t *testing.T) {
 	}
 }
 
-// TestAnswerLost: of a request that a replica may have got it is not said that it did nothing.
+// TestAnswerLost: if a replica may have received a request, the error does not say that it did nothing.
 func TestAnswerLost(t *testing.T) {
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { st.Close() })
@@ -419,7 +419,7 @@ func TestAnswerLost(t *testing.T) {
 	}
 }
 
-// TestStoreAway: what was known goes on while the store is away, and readyz says so.
+// TestStoreAway: the last known state stays in use while the store is unavailable, and readyz reports that.
 func TestStoreAway(t *testing.T) {
 	kept := memory.New(memory.Options{})
 	t.Cleanup(func() { kept.Close() })
@@ -453,7 +453,7 @@ func TestStoreAway(t *testing.T) {
 	untilState(t, a, "store", "unreachable", false)
 }
 
-// untilState waits until what a replica says of its store or its neighbours has a word, or does not have it any more.
+// untilState waits until the reported state of the store or the neighbours contains a word, or no longer contains it.
 func untilState(t *testing.T, o *one, of, word string, has bool) {
 	t.Helper()
 	until.NoError(t, func() error {

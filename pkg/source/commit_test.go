@@ -59,7 +59,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// commitOf reads the paths and returns the commit that they are of.
+// commitOf reads the paths and returns their commit.
 func commitOf(t *testing.T, paths ...string) string {
 	t.Helper()
 	set, err := manifest.Load(t.Context(), paths, manifest.Options{})
@@ -144,7 +144,7 @@ func TestCommit(t *testing.T) {
 	})
 }
 
-// TestCommitRunsNothing: neither hooks, nor a monitor, nor filters of the repository are run.
+// TestCommitRunsNothing: hooks, file system monitors and filters of the repository are not run.
 func TestCommitRunsNothing(t *testing.T) {
 	dir := repository(t)
 	trap := filepath.Join(t.TempDir(), "ran")

@@ -1,4 +1,4 @@
 package source
 
-// LimitPack bounds the files that git writes for r.
+// LimitPack limits the size of files that git writes for r.
 func LimitPack(r *Repository, bytes int64) { r.limits.FileBytes = bytes }

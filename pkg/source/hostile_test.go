@@ -12,8 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/source"
 )
 
-// Whatever a repository holds, nothing of it is run, nothing outside of it is read, and what it
-// has a limit for ends there.
+// For any content of a repository, none of its programs are run, no outside file is read, and limits are enforced.
 func TestHostileRepositories(t *testing.T) {
 	r := newRepository(t)
 	ran := filepath.Join(t.TempDir(), "ran")
@@ -52,7 +51,7 @@ func TestHostileRepositories(t *testing.T) {
 			}
 		}
 		defer os.RemoveAll(filepath.Join(r.bare, "hooks"))
-		r.push(t) // the hooks are those of a server, and run when it is pushed to
+		r.push(t) // the hooks are those of a server, which a push would run
 		if err := os.RemoveAll(ran); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +107,7 @@ func TestHostileRepositories(t *testing.T) {
 		if _, err := open(t, r.at("//sub?ref=main"), source.RepositoryOptions{}, source.RemoteOptions{}).Load(t.Context()); err == nil || !strings.Contains(err.Error(), "sub at the commit is a submodule") {
 			t.Errorf("got %v", err)
 		}
-		// A submodule whose address is a command is refused by git itself, before anything is read.
+		// git itself refuses a submodule whose address is a command, before anything is read.
 		r.write(t, ".gitmodules", "[submodule \"x\"]\n\tpath = sub\n\turl = -u./run.sh\n")
 		if _, err := load(t); err == nil || !strings.Contains(err.Error(), "git fetch") {
 			t.Errorf("got %v", err)
@@ -133,7 +132,7 @@ func TestHostileRepositories(t *testing.T) {
 				_ = os.Remove(filepath.Join(r.work, name))
 			}
 		}
-		check(t, "a") // others lead nowhere
+		check(t, "a") // the other links lead nowhere
 		r.write(t, "b.yaml", strings.Replace(tool("b"), "mock_result: 1", "mock_result_file: up/etc/hostname", 1))
 		if _, err := load(t); err == nil || !strings.Contains(err.Error(), "does not exist") {
 			t.Errorf("got %v", err)
@@ -215,7 +214,7 @@ func (r *pushed) makeTree(t *testing.T, entries string) string {
 	return r.stdin(t, entries, "mktree")
 }
 
-// rawTree makes a tree of one entry that git would not make.
+// rawTree creates a tree with one entry that git would not create.
 func (r *pushed) rawTree(t *testing.T, head, id string) string {
 	t.Helper()
 	raw, err := hex.DecodeString(id)

@@ -12,7 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/source"
 )
 
-// A repository whose pack is larger than the limit is not fetched, and what was is still served.
+// A repository whose pack exceeds the limit is not fetched, and the previous revision is still served.
 func TestPackIsBounded(t *testing.T) {
 	r := newRepository(t)
 	r.write(t, "a.yaml", tool("a"))
@@ -31,7 +31,7 @@ func TestPackIsBounded(t *testing.T) {
 	if set, err := remote.Load(t.Context()); err != nil || names(set) != "a" {
 		t.Fatalf("got %v, %v", set, err)
 	}
-	noise := make([]byte, 3<<20) // nothing makes it smaller
+	noise := make([]byte, 3<<20) // incompressible
 	rand.New(rand.NewSource(1)).Read(noise)
 	r.write(t, "noise.bin", string(noise))
 	large := r.push(t)
@@ -57,7 +57,7 @@ func (silent) Fetch(ctx context.Context, _, _ string) (source.Files, error) {
 	return source.Files{}, context.Cause(ctx)
 }
 
-// A pull that has no end is ended after five minutes.
+// A pull that does not finish is ended after five minutes.
 func TestPullIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		remote := source.NewRemote(silent{}, source.RemoteOptions{})
@@ -72,7 +72,7 @@ func TestPullIsBounded(t *testing.T) {
 	})
 }
 
-// When the time of a pull ends, git ends with all that it started.
+// When a pull times out, git and all its child processes end.
 func TestPullEndsGit(t *testing.T) {
 	r := newRepository(t)
 	r.write(t, "a.yaml", tool("a"))

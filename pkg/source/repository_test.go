@@ -19,7 +19,7 @@ import (
 	"toolctl.dev/toolctl/pkg/source"
 )
 
-// pushed is a work tree and the bare repository that it pushes to.
+// pushed is a work tree with the bare repository to which it pushes.
 type pushed struct {
 	work, bare string
 	env        []string
@@ -66,7 +66,7 @@ func (r *pushed) write(t *testing.T, name, text string) {
 	write(t, filepath.Join(r.work, name), text)
 }
 
-// at is the address of the repository.
+// at returns the address of the repository.
 func (r *pushed) at(rest string) string { return "git+file://" + r.bare + rest }
 
 func open(t *testing.T, address string, ro source.RepositoryOptions, o source.RemoteOptions) *source.Remote {
@@ -137,7 +137,7 @@ func TestRemoteFollowsABranch(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 
-	// What cannot be reached is told, and found again.
+	// An unreachable source is reported, and works again later.
 	if err := os.Rename(r.bare, r.bare+".away"); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestRemoteFollowsABranch(t *testing.T) {
 	}
 }
 
-// At the start there is no good commit to go on with: the newest good one is looked for.
+// At the start there is no previous good commit: the newest good one is searched.
 func TestRemoteStartsWithTheNewestGoodCommit(t *testing.T) {
 	r := newRepository(t)
 	r.write(t, "a.yaml", tool("a"))
@@ -214,7 +214,7 @@ func TestRemoteRefs(t *testing.T) {
 	}
 }
 
-// A folder with a kustomization.yaml is built, with what it names above it, and nothing outside.
+// A folder with a kustomization.yaml is built, with referenced files above it, and nothing outside the repository.
 func TestRemoteBuildsEnvironments(t *testing.T) {
 	r := newRepository(t)
 	r.write(t, "base/kustomization.yaml", "resources: [a.yaml]\n")
@@ -244,7 +244,7 @@ func TestRemoteChecks(t *testing.T) {
 	if want := "commit " + commit + ": 1 error\n  a.yaml:4:8: too short"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	// A source that lost its manifests serves nothing by mistake.
+	// If a source loses its manifests, the empty set is not served.
 	r.git(t, r.work, "rm", "-q", "a.yaml")
 	r.push(t)
 	if _, err := open(t, r.at(""), source.RepositoryOptions{}, source.RemoteOptions{}).Load(t.Context()); err == nil {
@@ -255,7 +255,7 @@ func TestRemoteChecks(t *testing.T) {
 	}
 }
 
-// Over https who signs in is taken from the environment, and is in no message.
+// Credentials for HTTPS come from the environment, and appear in no message.
 func TestRepositoryOverHTTPS(t *testing.T) {
 	r := newRepository(t)
 	r.write(t, "a.yaml", tool("a"))

@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/source"
 )
 
-// memory is what outlives a process.
+// memory is a Memory that outlives a Remote.
 type memory struct {
 	revision string
 	err      error
@@ -26,8 +26,8 @@ func (m *memory) Use(_ context.Context, revision string) error {
 	return m.err
 }
 
-// What is served descends from what was served before: whoever may push, and has no key, could
-// otherwise bring back every commit that was ever signed.
+// A revision must descend from the last used one: otherwise anyone who can push could restore any signed commit without
+// a key.
 func TestForcePushIsNotFollowed(t *testing.T) {
 	r := newRepository(t)
 	r.write(t, "a.yaml", tool("a"))
@@ -57,28 +57,28 @@ func TestForcePushIsNotFollowed(t *testing.T) {
 			t.Errorf("%s: the newest is %v, %v", name, set, err)
 		}
 	}
-	// A process that starts goes on with what was served, and no older commit.
+	// A new process continues with the last used commit, and refuses older ones.
 	started := open(t, at, source.RepositoryOptions{}, source.RemoteOptions{Older: true})
 	started.Remember(kept)
 	if set, err := started.Load(t.Context()); err != nil || names(set) != "a b" || kept.revision != two || started.Status().Failed == nil {
 		t.Errorf("got %v, %v, %+v", set, err, started.Status())
 	}
 
-	// A commit beside it is none that comes after it.
+	// A commit on another branch does not descend from it.
 	r.git(t, r.work, "checkout", "-q", "-B", "other", one)
 	r.write(t, "c.yaml", tool("c"))
 	beside := r.push(t)
 	if _, err := remote.Load(t.Context()); err == nil || !strings.Contains(err.Error(), beside+": it does not descend") {
 		t.Errorf("got %v", err)
 	}
-	// A merge of it is.
+	// A merge commit descends from it.
 	r.git(t, r.work, "merge", "-q", "-m", "a merge", two)
 	merged := r.push(t)
 	if set, err := remote.Load(t.Context()); err != nil || names(set) != "a b c" || kept.revision != merged {
 		t.Errorf("got %v, %v", set, err)
 	}
 
-	// Whoever runs the program may go back, and the log says so.
+	// The operator may allow a rollback, and the log reports it.
 	back()
 	var log strings.Builder
 	allowed := open(t, at, source.RepositoryOptions{}, source.RemoteOptions{AllowRollback: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -92,7 +92,7 @@ func TestForcePushIsNotFollowed(t *testing.T) {
 	if !strings.Contains(log.String(), "the source was rolled back") || !strings.Contains(log.String(), merged) {
 		t.Error(log.String())
 	}
-	// A commit that the address names was chosen.
+	// A commit in the address is the operator's choice.
 	pinned := open(t, r.at("?ref="+two), source.RepositoryOptions{}, source.RemoteOptions{})
 	pinned.Remember(&memory{revision: merged})
 	if _, err := pinned.Load(t.Context()); err != nil {
@@ -100,7 +100,7 @@ func TestForcePushIsNotFollowed(t *testing.T) {
 	}
 }
 
-// While it is not known what was served before, nothing new is served.
+// While the last used revision is unknown, no new revision is served.
 func TestMemoryIsNeeded(t *testing.T) {
 	r := newRepository(t)
 	r.write(t, "a.yaml", tool("a"))

@@ -10,7 +10,7 @@ import (
 	"toolctl.dev/toolctl/pkg/source"
 )
 
-// sshKey makes a key and returns its file and the line for it among allowed signers.
+// sshKey creates a key and returns its file and its line for allowed signers.
 func sshKey(t *testing.T, who string) (file, allowed string) {
 	t.Helper()
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
@@ -59,7 +59,7 @@ func TestRequireSignedBySSH(t *testing.T) {
 	by := r.push(t, sign(other)...)
 	refused("a commit that another key signed", by)
 
-	// A signature that is taken from another commit.
+	// The signature of another commit is refused.
 	raw := r.git(t, r.work, "cat-file", "commit", signed)
 	tree := r.git(t, r.work, "rev-parse", "HEAD^{tree}")
 	_, rest, _ := strings.Cut(raw, "\n")
@@ -67,11 +67,11 @@ func TestRequireSignedBySSH(t *testing.T) {
 	r.git(t, r.work, "push", "-q", "--force", "origin", forged+":refs/heads/main")
 	refused("a commit with the signature of another", forged)
 
-	// The repository and the settings of who runs it cannot choose the program that looks at signatures.
+	// The repository and the user's settings cannot choose the program that verifies signatures.
 	write(t, os.Getenv("GIT_CONFIG_GLOBAL"), "[gpg]\nprogram = true\n[gpg \"ssh\"]\nprogram = true\nallowedSignersFile = /dev/null\n")
 	refused("a program that takes all", forged)
 
-	// A key that comes later is taken without a restart.
+	// An added key is accepted without a restart.
 	r.git(t, r.work, "push", "-q", "--force", "origin", by+":refs/heads/main")
 	public, err := os.ReadFile(other + ".pub")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestRequireSignedByOpenPGP(t *testing.T) {
 	if _, err := exec.LookPath("gpg"); err != nil {
 		t.Skip("gpg is not installed")
 	}
-	home, err := os.MkdirTemp("", "gpg") // short: a socket is in it
+	home, err := os.MkdirTemp("", "gpg") // short, because it contains a socket
 	if err != nil {
 		t.Fatal(err)
 	}

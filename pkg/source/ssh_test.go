@@ -17,8 +17,8 @@ import (
 	"toolctl.dev/toolctl/pkg/source"
 )
 
-// sshStandIn has git run a script in the place of ssh, which notes its arguments and then does
-// what is given. It returns what reads the notes.
+// sshStandIn makes git run a script instead of ssh, which records its arguments and then runs the given commands. It
+// returns a function that reads the records.
 func sshStandIn(t *testing.T, then string) (asked func(*testing.T) string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func follow(t *testing.T, r *pushed, address string) {
 	}
 }
 
-// What git+ssh asks for is asked of ssh, with the user, the port and the one program that reads.
+// git+ssh runs ssh with the user, the port and only the program that reads.
 func TestSSHByStandIn(t *testing.T) {
 	r := newRepository(t)
 	asked := sshStandIn(t, `for last; do :; done; eval "$last"`)
@@ -70,7 +70,7 @@ func TestSSHByStandIn(t *testing.T) {
 	}
 }
 
-// TestSSH pulls from a real server of OpenSSH, with a key, and from none whose key is not known.
+// TestSSH pulls from a real OpenSSH server with a key, and refuses a server with an unknown key.
 func TestSSH(t *testing.T) {
 	program := os.Getenv("TOOLCTL_SSHD")
 	if program == "" {

@@ -10,7 +10,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
-// A limit of two calls: whoever asks third is told that it is used up.
+// With a limit of two calls, the third one is refused.
 func ExampleCounters() {
 	var counters store.Counters = memory.New(memory.Options{})
 	limit := []v1.Counter{{Key: "default/careful|pay|session-1", Limit: 2}}

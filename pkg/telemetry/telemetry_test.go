@@ -46,7 +46,7 @@ func (l *log) String() string {
 	return l.buf.String()
 }
 
-// setEnv sets the variables of OpenTelemetry to these and no others.
+// setEnv sets only these variables of OpenTelemetry.
 func setEnv(t *testing.T, env map[string]string) {
 	t.Helper()
 	for _, key := range []string{"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -67,7 +67,7 @@ func start(t *testing.T, o telemetry.Options) (*telemetry.Telemetry, *log) {
 	return tel, l
 }
 
-// use makes one span and counts one call, as far as somebody looks.
+// use creates one span and counts one call, if these are enabled.
 func use(t *testing.T, tel *telemetry.Telemetry) {
 	t.Helper()
 	if p := tel.TracerProvider(); p != nil {
@@ -134,7 +134,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// received is what a collector was sent.
+// received is the data that a collector received.
 type received struct {
 	mu      sync.Mutex
 	spans   []string // name of the service and of the span
@@ -182,7 +182,7 @@ func (r *received) check(t *testing.T) {
 	}
 }
 
-// What the variables ask for reaches a collector over HTTP, with its headers.
+// The configured signals reach a collector over HTTP, with their headers.
 func TestCollectorOverHTTP(t *testing.T) {
 	var got received
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -224,8 +224,7 @@ func TestCollectorOverHTTP(t *testing.T) {
 	}
 }
 
-// A collector that is not there, or never answers, is logged once for each signal, and
-// Close ends all the same.
+// A collector that is missing or never answers is logged once for each signal, and Close still returns.
 func TestCollectorDown(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"toolctl.dev/toolctl/pkg/source/oci"
 )
 
-// Nothing is asked of the registry before Push, Pull or Digest.
+// Push, Pull and Digest are the first methods to contact the registry.
 func ExampleOpen() {
 	address, err := source.ParseAddress("oci://registry.example.com/team/tools:1.4")
 	if err != nil {

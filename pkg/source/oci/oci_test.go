@@ -37,8 +37,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve runs a registry that was written by others; with referrers it has the API for them, and else
-// oras keeps them under a tag.
+// serve runs a third-party registry. With referrers it has the referrers API; without it, oras stores them under a tag.
 func serve(t *testing.T, referrers bool) string {
 	t.Helper()
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
@@ -190,7 +189,7 @@ func TestSignVerify(t *testing.T) {
 	}
 }
 
-// A signature that is put beside another package, and what is no signature at all, is none.
+// A signature of another package and an artifact that is not a signature are ignored.
 func TestForgedSignatures(t *testing.T) {
 	host := serve(t, true)
 	r := open(t, "oci://"+host+"/tools:v1")
@@ -302,7 +301,7 @@ func archive(t *testing.T, entries ...entry) []byte {
 	return out.Bytes()
 }
 
-// What a package holds besides regular files within it, and beyond its bounds, is refused as a whole.
+// A package with entries that are not regular files, or beyond its limits, is refused completely.
 func TestHostilePackages(t *testing.T) {
 	host := serve(t, true)
 	raw := rawRepository(t, host)
@@ -352,14 +351,14 @@ func TestHostilePackages(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	// Another artifact is no package.
+	// An artifact of another type is not a package.
 	digest := putRaw(t, raw, "application/vnd.example", oci.PackageLayer, archive(t), nil)
 	if _, err := open(t, "oci://"+host+"/tools@"+digest).Pull(t.Context(), digest); err == nil || !strings.Contains(err.Error(), "expected an artifact of type") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A registry that hands out something else than what its digest says is not believed.
+// Content from a registry that does not match its digest is refused.
 func TestRegistryThatLies(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	honest := registry.New(registry.Logger(log.New(io.Discard, "", 0)))

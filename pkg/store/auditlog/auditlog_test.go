@@ -31,7 +31,7 @@ func filled(t testing.TB, n int) *memory.Store {
 	return st
 }
 
-// TestReadsWhatItWrites: lines of JSON are read again, and so are records without their place.
+// TestReadsWhatItWrites: Read accepts the output of WriteJSON, and records without their place in the chain.
 func TestReadsWhatItWrites(t *testing.T) {
 	st := filled(t, 3)
 	var b bytes.Buffer
@@ -68,7 +68,7 @@ func TestCSVHoldsNoFormula(t *testing.T) {
 	}
 }
 
-// TestAnchor: a head is noted once, and a file keeps those before.
+// TestAnchor: a head is recorded once, and a file keeps the earlier ones.
 func TestAnchor(t *testing.T) {
 	st := filled(t, 1)
 	file := filepath.Join(t.TempDir(), "heads.jsonl")

@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/storetest"
 )
 
-// handle is a store that another handle closes: there is one in a process.
+// handle is a store that ignores Close, because a process has only one handle.
 type handle struct{ store.Store }
 
 func (handle) Close() error { return nil }

@@ -12,7 +12,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/postgres"
 )
 
-// TestAuditIsReadByRanges: PostgreSQL reads of the audit what is handed out, and no page again what is before it.
+// TestAuditIsReadByRanges: PostgreSQL reads only the audit records that are returned, and no page again for the pages
+// after it.
 func TestAuditIsReadByRanges(t *testing.T) {
 	dsn := newStore(t)
 	open(t, dsn, store.Options{})
@@ -31,7 +32,7 @@ func TestAuditIsReadByRanges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A server counts the rows that a connection read when that ends.
+	// A server adds the rows that a connection read to its statistics when the connection ends.
 	read := func(filter store.AuditFilter) (got, rows int64) {
 		t.Helper()
 		const sum = "SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables WHERE relid = 'toolctl_audit'::regclass"
@@ -65,7 +66,7 @@ func TestAuditIsReadByRanges(t *testing.T) {
 	}{
 		{"all", store.AuditFilter{}, lines, lines + 1000},
 		{"settled", store.AuditFilter{Settled: true}, lines, lines + 1000},
-		{"since", store.AuditFilter{Since: time.UnixMicro(lines/2 + 1)}, lines / 2, lines + 1000}, // the first is looked for once
+		{"since", store.AuditFilter{Since: time.UnixMicro(lines/2 + 1)}, lines / 2, lines + 1000}, // the first record is searched once
 		{"a pattern since", store.AuditFilter{Tool: "g*", Since: time.UnixMicro(lines/2 + 1)}, lines / 2, lines + 1000},
 		{"none of a tool", store.AuditFilter{Tool: "x"}, 0, lines + 1000},
 		{"after", store.AuditFilter{After: lines - 2000}, 2000, 3000},

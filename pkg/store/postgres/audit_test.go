@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// TestTampered: whatever is changed in the tables, the check says so.
+// TestTampered: the check reports every change in the tables.
 func TestTampered(t *testing.T) {
 	for change, want := range map[string]string{
 		"UPDATE toolctl_audit SET record = replace(convert_from(record, 'UTF8'), 'bob', 'eve')::bytea WHERE seq = 2": "its hash does not fit",

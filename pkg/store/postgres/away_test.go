@@ -16,10 +16,10 @@ import (
 	"toolctl.dev/toolctl/pkg/store/postgres/pgtest"
 )
 
-// own is a server that a test may stop.
+// own returns a server that a test may stop.
 func own(t *testing.T) (*pgtest.Server, string) {
 	t.Helper()
-	server(t) // skips where there is none
+	server(t) // skips the test without a server
 	s, err := pgtest.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -36,8 +36,8 @@ func own(t *testing.T) (*pgtest.Server, string) {
 	return s, dsn
 }
 
-// TestAway: while the database is away every method says so, nothing is counted or written,
-// and it goes on by itself.
+// TestAway: while the database is unavailable every method returns that error and counts or writes nothing. The store
+// recovers by itself.
 func TestAway(t *testing.T) {
 	srv, dsn := own(t)
 	st := open(t, dsn, store.Options{})
@@ -95,8 +95,8 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestNeverOver: whatever connections end, no more is reserved than the limit, less by at most
-// what was under way then, and the audit is one chain with every line that was promised.
+// TestNeverOver: if connections end, no more is reserved than the limit, at most the running reservations are lost, and
+// the audit log is one chain with every acknowledged record.
 func TestNeverOver(t *testing.T) {
 	const limit, callers, rounds = 500, 32, 30
 	dsn := newStore(t)
@@ -145,7 +145,7 @@ func TestNeverOver(t *testing.T) {
 	}
 	var counts []v1.Count
 	var err error
-	for range 100 { // the last of the killed may be in the pools
+	for range 100 { // the pools may still have killed connections
 		if counts, err = stores[0].Read(t.Context(), c); err == nil {
 			break
 		}

@@ -12,8 +12,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/postgres"
 )
 
-// replicas opens a store three times, as three gateways have it. Counts and lines wait for the disk no more than
-// those of a SQLite store do.
+// replicas opens a store three times, as three gateways do. Counts and audit records wait for the disk no more than in
+// an SQLite store.
 func replicas(b *testing.B) []*postgres.Store {
 	dsn := newStore(b)
 	sep := "?"
@@ -27,7 +27,7 @@ func replicas(b *testing.B) []*postgres.Store {
 	return all
 }
 
-// flight carries do out b.N times, 64 at once, and reports how many a second and how long 99 of 100 took at most.
+// flight calls do b.N times, 64 at once, and reports the calls per second and the 99th percentile of their durations.
 func flight(b *testing.B, do func(worker int) error) {
 	const inFlight = 64
 	work := make(chan struct{})

@@ -7,8 +7,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// TestConnections: by default 10 gateways, one that comes in an upgrade and 2 operators have enough
-// with what PostgreSQL gives to users: max_connections (100) without superuser_reserved_connections (3).
+// TestConnections: by default 10 gateways, one more during an upgrade and 2 operators need no more connections than
+// PostgreSQL has for users: max_connections (100) without superuser_reserved_connections (3).
 func TestConnections(t *testing.T) {
 	if all := (10 + 1 + 2) * store.DefaultConnections; all > 97 {
 		t.Errorf("%d connections", all)
@@ -17,7 +17,7 @@ func TestConnections(t *testing.T) {
 	for _, tt := range []struct {
 		dsn  string
 		most int
-		want int32 // of the pool, beside the one that listens
+		want int32 // of the pool, without the one that listens
 	}{
 		{dsn, 0, store.DefaultConnections - 1}, {dsn + "?pool_max_conns=20", 0, 20}, {dsn + "?pool_max_conns=20", 5, 4}, {dsn, 3, 2}, {dsn, 1 << 40, 1<<31 - 1},
 	} {

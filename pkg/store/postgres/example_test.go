@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/postgres"
 )
 
-// What the address leaves out comes from PGHOST, PGUSER, PGPASSWORD and their like.
+// Parts missing in the address come from PGHOST, PGUSER, PGPASSWORD and similar variables.
 func ExampleOpen() {
 	st, err := postgres.Open(context.Background(), "postgres://db1,db2/toolctl?sslmode=verify-full", store.Options{Create: true})
 	if err != nil {

@@ -1,6 +1,6 @@
 package postgres
 
-// OpenStore is Open for what the interface does not have.
+// OpenStore is Open with the concrete type.
 var OpenStore = open
 
 var Dial = dial

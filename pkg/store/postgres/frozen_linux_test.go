@@ -14,8 +14,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/postgres"
 )
 
-// TestFrozen: a database whose processes stand still is unavailable to each method well before a call has waited for as
-// long as it may, and goes on when it does.
+// TestFrozen: while the processes of a database are frozen, each method returns ErrUnavailable well before the timeout
+// of a call. The store recovers with the database.
 func TestFrozen(t *testing.T) {
 	srv, dsn := own(t)
 	st := open(t, dsn, store.Options{})
@@ -55,7 +55,7 @@ func TestFrozen(t *testing.T) {
 		if err := m.do(t.Context()); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%s: %v", m.name, err)
 		}
-		if took := time.Since(began); took > call*2/3 { // each was 30 s
+		if took := time.Since(began); took > call*2/3 { // each took 30 s before
 			t.Fatalf("%s: %s after it stood still", m.name, took)
 		}
 	}
@@ -78,7 +78,7 @@ func TestFrozen(t *testing.T) {
 	t.Logf("back within %s", time.Since(began).Round(time.Millisecond))
 }
 
-// TestDeadConnections: the kernel ends a connection whose other end says nothing any more.
+// TestDeadConnections: the kernel ends a connection whose peer no longer answers.
 func TestDeadConnections(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/postgres/pgtest"
 )
 
-// authority makes certificates for 127.0.0.1.
+// authority creates certificates for 127.0.0.1.
 type authority struct {
 	t    *testing.T
 	key  *ecdsa.PrivateKey
@@ -50,7 +50,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// file is the authority's own certificate.
+// file returns the path of the authority's own certificate.
 func (a *authority) file() string {
 	path := filepath.Join(a.t.TempDir(), "ca.pem")
 	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}), 0o600); err != nil {
@@ -86,7 +86,7 @@ func freePort(t *testing.T) int {
 	return ln.Addr().(*net.TCPAddr).Port
 }
 
-// use counts and writes in a store.
+// use reserves a count and writes in a store.
 func use(t *testing.T, st store.Store) {
 	t.Helper()
 	if counts, full, err := st.Reserve(t.Context(), []v1.Counter{{Key: "k", Limit: 2}}); err != nil || full >= 0 || counts[0].Used != 0 {
@@ -97,8 +97,8 @@ func use(t *testing.T, st store.Store) {
 	}
 }
 
-// TestTLS: with sslmode=verify-full the database's certificate must be one of an authority that is trusted, for the
-// host in the address.
+// TestTLS: with sslmode=verify-full the database's certificate must come from a trusted authority and match the host in
+// the address.
 func TestTLS(t *testing.T) {
 	srv, _ := own(t)
 	ca := newAuthority(t)
@@ -129,14 +129,14 @@ func TestTLS(t *testing.T) {
 	refused(dsn(ca.file()), "certificate is valid for 127.0.0.2, not 127.0.0.1")
 }
 
-// TestSeveralHosts: of several hosts the one that can be written is used, and the other after it failed.
+// TestSeveralHosts: of several hosts the store uses the writable one, and another one after it failed.
 func TestSeveralHosts(t *testing.T) {
 	first, _ := own(t)
 	second, _ := own(t)
 	dsn := func(a, b *pgtest.Server) string {
 		return "postgres:///postgres?user=postgres&sslmode=disable&host=" + url.QueryEscape(filepath.Dir(a.Socket())+","+filepath.Dir(b.Socket()))
 	}
-	use(t, open(t, dsn(second, first), store.Options{})) // which makes the tables there
+	use(t, open(t, dsn(second, first), store.Options{})) // creates the tables there
 	st := open(t, dsn(first, second), store.Options{})
 	use(t, st)
 	first.Stop(syscall.SIGQUIT)
@@ -150,7 +150,7 @@ func TestSeveralHosts(t *testing.T) {
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The first is there again and cannot be written, as a standby.
+	// The first host is back, but read-only like a standby.
 	if err := first.Exec(t.Context(), "ALTER SYSTEM SET default_transaction_read_only = on"); err != nil {
 		t.Fatal(err)
 	}

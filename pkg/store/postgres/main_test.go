@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/storetest"
 )
 
-// shared is the server of the tests that do not stop it.
+// shared is the server for the tests that do not stop it.
 var shared struct {
 	once   sync.Once
 	server *pgtest.Server
@@ -50,7 +50,7 @@ func server(t testing.TB) *pgtest.Server {
 	return shared.server
 }
 
-// newStore is the address of a store that is not there yet.
+// newStore returns the address of a store that does not exist yet.
 func newStore(t testing.TB) string {
 	t.Helper()
 	dsn, err := server(t).NewStore(t.Context())

@@ -17,7 +17,7 @@ func TestOpen(t *testing.T) {
 	if _, err := postgres.Open(t.Context(), dsn, store.Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a store that is not there: %v", err)
 	}
-	// Processes that make it at once wait for each other.
+	// Processes that create it concurrently wait for each other.
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -46,7 +46,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenShowsNoPassword: whatever is wrong, no message has the password.
+// TestOpenShowsNoPassword: no error message contains the password.
 func TestOpenShowsNoPassword(t *testing.T) {
 	for dsn, want := range map[string]string{
 		"postgres://ann:s3cret@127.0.0.1:1/db":                                 "cannot be reached",

@@ -66,13 +66,13 @@ func behindPooler(t *testing.T) string {
 	return "postgres://postgres@" + address + "/postgres?sslmode=disable&default_query_exec_mode=exec"
 }
 
-// TestPooler: through a pooler that gives each transaction another connection all of a store works, and
-// changes are seen although LISTEN goes nowhere.
+// TestPooler: through a pooler that gives each transaction another connection the whole store works, and changes are
+// seen although LISTEN has no effect.
 func TestPooler(t *testing.T) {
 	dsn := behindPooler(t)
 	var stores [3]store.Store
 	var all sync.WaitGroup
-	for i := range stores { // of which one makes the tables
+	for i := range stores { // one of these creates the tables
 		all.Go(func() { stores[i] = open(t, dsn, store.Options{WatchInterval: 100 * time.Millisecond}) })
 	}
 	all.Wait()

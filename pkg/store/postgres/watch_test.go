@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/storetest"
 )
 
-// TestNotify: what another process changes is known long before the next look, and still is
-// when the connection that listens was ended.
+// TestNotify: a change by another process is noticed long before the next poll, also after the listening connection was
+// ended.
 func TestNotify(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -48,7 +48,7 @@ func TestApplyCancelled(t *testing.T) {
 	whole := time.Since(start)
 
 	mark, cancelled := "b", 0
-	for i := range rounds { // ever later in the apply
+	for i := range rounds { // later and later in the apply
 		next := fmt.Sprint(i)
 		ctx, cancel := context.WithTimeout(t.Context(), whole*time.Duration(i)/rounds)
 		_, err := st.Apply(ctx, tools(300, next), store.ApplyOptions{Set: "s"})

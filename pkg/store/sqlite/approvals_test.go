@@ -29,11 +29,11 @@ func pendingCall(id, principal, session, subject string, at time.Time) v1.Pendin
 	}
 }
 
-// Whatever is called, decided and in whatever order: the store answers as approvals in memory do.
+// For any sequence of calls and decisions, the store returns the same results as approvals in memory.
 func TestApprovalsAgreeWithTheMemory(t *testing.T) {
 	st, round := create(t, filepath.Join(t.TempDir(), "state.db")), 0
 	rapid.Check(t, func(rt *rapid.T) {
-		round++ // the store is shared by all rounds, so each has subjects of its own
+		round++ // the store is shared by all rounds, so each has its own subjects
 		model, now, n := new(registry.MemoryApprovals), noon.Add(time.Duration(round)*1000*time.Hour), 0
 		var ids []string
 		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
@@ -106,7 +106,7 @@ func takeAll(ctx context.Context, st *sqlite.Store) error {
 	return nil
 }
 
-// TestTwoProcessesApprovals: of two processes that make the approved calls, one gets each.
+// TestTwoProcessesApprovals: if two processes make the approved calls, each approval is used once.
 func TestTwoProcessesApprovals(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	st := create(t, path)

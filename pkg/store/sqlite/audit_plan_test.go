@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// TestAuditIsReadByRanges: every page begins where the one before it ended, whatever the filter. A query that
-// walks the table, or sorts what another index found, would make a million lines take minutes.
+// TestAuditIsReadByRanges: with any filter, every page begins where the previous one ended. A query that scans the
+// table, or sorts the result of another index, would need minutes for a million records.
 func TestAuditIsReadByRanges(t *testing.T) {
 	st := create(t, filepath.Join(t.TempDir(), "state.db"))
 	for i := range 1200 { // three pages
@@ -34,7 +34,7 @@ func TestAuditIsReadByRanges(t *testing.T) {
 			if strings.Contains(plan, "SCAN audit\n") || strings.Contains(plan, "TEMP B-TREE") {
 				t.Errorf("%s: it reads more than it hands out:\n%s", name, plan)
 			}
-			if n := strings.Count(plan, " id > "); n > 1 { // the plan of two bounds reads as that of one, and only one is used
+			if n := strings.Count(plan, " id > "); n > 1 { // the plan of two bounds looks like that of one, and only one is used
 				t.Errorf("%s: %d lower bounds, of which SQLite uses one:\n%s", name, n, plan)
 			}
 			if strings.Contains(plan, "SEARCH audit USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)") {

@@ -13,7 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
-// TestVerifyAuditOfWhatWasPruned: around what was pruned from the middle nothing can be changed either.
+// TestVerifyAuditOfWhatWasPruned: changes next to records that were pruned from the middle are detected too.
 func TestVerifyAuditOfWhatWasPruned(t *testing.T) {
 	for name, q := range map[string]string{
 		"nothing":                     "",
@@ -30,7 +30,7 @@ func TestVerifyAuditOfWhatWasPruned(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "state.db")
 			st := create(t, path)
 			before := auditLine(30).Time
-			for i, second := range []int{1, 2, 31, 3, 4, 36, 32, 5, 33, 34} { // the lines 3, 6, 7, 9 and 10 stay
+			for i, second := range []int{1, 2, 31, 3, 4, 36, 32, 5, 33, 34} { // records 3, 6, 7, 9 and 10 stay
 				l := auditLine(i + 1)
 				l.Time = auditLine(second).Time
 				if err := st.AppendAudit(t.Context(), l); err != nil {
@@ -53,7 +53,7 @@ func TestVerifyAuditOfWhatWasPruned(t *testing.T) {
 	}
 }
 
-// longStore makes a closed store with an audit of many bytes, of which a line a minute was written until now.
+// longStore creates a closed store with a large audit log, with one record per minute until now.
 func longStore(t *testing.T, bytes int) (path string, newest time.Time, lines int) {
 	t.Helper()
 	path, newest = filepath.Join(t.TempDir(), "state.db"), time.Now().UTC()
@@ -99,8 +99,8 @@ func sizeOf(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
-// TestPruneAuditNeedsLittleRoom: however much is removed, the journal beside the file stays small, and the file gets
-// smaller. A disk that is full cannot be emptied by what needs as much room again.
+// TestPruneAuditNeedsLittleRoom: for any number of removed records, the journal next to the file stays small, and the
+// file becomes smaller. A prune that needs as much space again would be impossible on a full disk.
 func TestPruneAuditNeedsLittleRoom(t *testing.T) {
 	path, newest, lines := longStore(t, 64<<20)
 	before := sizeOf(t, path)
@@ -109,7 +109,7 @@ func TestPruneAuditNeedsLittleRoom(t *testing.T) {
 	if err != nil || p.Lines < int64(lines)*7/8-1 || p.Kept > int64(lines)/8+1 {
 		t.Fatalf("%+v of %d lines, %v", p, lines, err)
 	}
-	// SQLite never shortens the journal while the file is used, so this is the most that it ever was.
+	// SQLite never shortens the journal while the file is in use, so this is its maximum size.
 	if wal := sizeOf(t, path+"-wal"); wal > 16<<20 {
 		t.Errorf("the journal took %d bytes", wal)
 	} else {
@@ -123,12 +123,12 @@ func TestPruneAuditNeedsLittleRoom(t *testing.T) {
 	}
 }
 
-// TestPruneAuditOfAFullStore: where not even one step has room, smaller ones do.
+// TestPruneAuditOfAFullStore: if there is no space for one step, smaller steps succeed.
 func TestPruneAuditOfAFullStore(t *testing.T) {
 	path, newest, lines := longStore(t, 8<<20)
 	st := openWith(t, path, store.Options{MaxBytes: 1 << 20})
 	if err := st.AppendAudit(t.Context(), auditLine(1)); !strings.Contains(fmt.Sprint(err), "has reached its size limit") {
-		for i := 0; err == nil && i < 100; i++ { // the last page may have room
+		for i := 0; err == nil && i < 100; i++ { // the last page may have space
 			err = st.AppendAudit(t.Context(), auditLine(1))
 		}
 		if !strings.Contains(fmt.Sprint(err), "has reached its size limit") {
@@ -144,7 +144,7 @@ func TestPruneAuditOfAFullStore(t *testing.T) {
 	}
 }
 
-// TestCompact: a file of an older toolctl keeps its size when lines go, until it is compacted.
+// TestCompact: a file of an older version of toolctl keeps its size after a prune, until it is compacted.
 func TestCompact(t *testing.T) {
 	path, newest, _ := longStore(t, 8<<20)
 	exec(t, path, "PRAGMA auto_vacuum=NONE; VACUUM")

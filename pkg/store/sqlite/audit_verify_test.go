@@ -21,8 +21,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
-// audited makes a closed store with n lines and returns the hashes of its lines, that
-// before the first one included.
+// audited creates a closed store with n records and returns their hashes, including the one before the first record.
 func audited(t testing.TB, n int) (path string, hashes []string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "state.db")
@@ -49,7 +48,7 @@ func audited(t testing.TB, n int) (path string, hashes []string) {
 }
 
 func TestVerifyAuditFindsTampering(t *testing.T) {
-	// rehash makes the chain anew from a line on, as one who knows the recipe would.
+	// rehash rebuilds the chain from a record on, as an attacker who knows the algorithm would.
 	rehash := func(t *testing.T, path string) {
 		st := open(t, path)
 		prev := make([]byte, 32)
@@ -71,7 +70,7 @@ func TestVerifyAuditFindsTampering(t *testing.T) {
 		name string
 		sql  []string
 		do   func(*testing.T, string)
-		head int // the line whose hash was noted; 0 for none
+		head int // the record whose hash was noted; 0 for no record
 		line int64
 		says string
 	}{
@@ -128,7 +127,7 @@ func TestVerifyAuditFindsTampering(t *testing.T) {
 	}
 }
 
-// Whatever is done to one line, the first broken one is that line or the next.
+// After any change of one record, the first broken record is that one or the next.
 func TestVerifyAuditProperty(t *testing.T) {
 	const lines = 8
 	whole, _ := audited(t, lines)
@@ -139,7 +138,7 @@ func TestVerifyAuditProperty(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(r *rapid.T) {
 		path := filepath.Join(dir, "copy.db")
-		for _, suffix := range []string{"-wal", "-shm"} { // of the copy before
+		for _, suffix := range []string{"-wal", "-shm"} { // from the previous copy
 			if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 				r.Fatal(err)
 			}
@@ -169,7 +168,7 @@ func TestVerifyAuditProperty(t *testing.T) {
 	})
 }
 
-// Lines of before the chain are kept, and the chain begins after them.
+// Records from before the chain are kept, and the chain begins after them.
 func TestAuditBeforeTheChain(t *testing.T) {
 	first, err := os.ReadFile("migrations/00001_store.sql")
 	if err != nil {
@@ -201,14 +200,14 @@ func TestAuditBeforeTheChain(t *testing.T) {
 	}
 }
 
-// waitFor returns once a condition holds.
+// waitFor waits until a condition is true.
 func waitFor(cond func() bool) {
 	for !cond() {
 		runtime.Gosched()
 	}
 }
 
-// What waits for the writer is written together, and can be given up.
+// Items that wait for the writer are written together, and can be cancelled.
 func TestAppendAuditTogether(t *testing.T) {
 	st := create(t, filepath.Join(t.TempDir(), "state.db"))
 	release := st.HoldWriter()
@@ -236,7 +235,7 @@ func TestAppendAuditTogether(t *testing.T) {
 	}
 }
 
-// Counts share the transaction of lines; one that is refused takes nothing of the others with it.
+// Counts share the transaction of audit records. A refused one does not affect the others.
 func TestReserveTogether(t *testing.T) {
 	st := create(t, filepath.Join(t.TempDir(), "state.db"))
 	release := st.HoldWriter()

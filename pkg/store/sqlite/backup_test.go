@@ -14,7 +14,7 @@ var (
 	_ store.Checker  = (*sqlite.Store)(nil)
 )
 
-// A backup that is made while others write is a whole store.
+// A backup during concurrent writes is a consistent store.
 func TestBackup(t *testing.T) {
 	path := filled(t, 20)
 	st, copied := open(t, path), filepath.Join(t.TempDir(), "copy.db")

@@ -13,8 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
-// BenchmarkOpen opens and closes a store of 1,000 tools that is up to date: what
-// every short command pays.
+// BenchmarkOpen opens and closes an up-to-date store of 1,000 tools, which every short command does.
 func BenchmarkOpen(b *testing.B) {
 	path := filled(b, 1000)
 	for b.Loop() {
@@ -134,8 +133,8 @@ func BenchmarkReserve(b *testing.B) {
 	})
 }
 
-// BenchmarkAppendAudit writes lines one after the other and 16 at once, which share
-// transactions. The floor is the bare transaction of a plain insert.
+// BenchmarkAppendAudit writes records one after the other and 16 at once, which share transactions. The floor is the
+// bare transaction of a plain insert.
 func BenchmarkAppendAudit(b *testing.B) {
 	line := v1.AuditRecord{Time: time.Now(), CallID: "c", Tool: "get-weather", Namespace: "default", Args: []byte(`{"location":"Oslo"}`), Status: v1.StatusComplete}
 	b.Run("one", func(b *testing.B) {
@@ -146,7 +145,7 @@ func BenchmarkAppendAudit(b *testing.B) {
 			}
 		}
 	})
-	// What a call costs: its line of intent, and the one with its outcome.
+	// This is the cost of a call: its record of intent, and the one with its outcome.
 	b.Run("call", func(b *testing.B) {
 		st := open(b, filled(b, 1))
 		intent := line

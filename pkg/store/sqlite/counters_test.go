@@ -12,7 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Counts that are over go with the first reservation of another process.
+// Expired counts are removed by the first reservation of another process.
 func TestExpiredCountersAreDropped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	st := create(t, path)
@@ -34,8 +34,8 @@ func TestExpiredCountersAreDropped(t *testing.T) {
 	}
 }
 
-// TestBusy: a writer of another process that does not end is an error in bounded
-// time, and one that ends is waited for.
+// TestBusy: if a writer of another process does not end, the error comes in bounded time; if it ends, the call waits
+// for it.
 func TestBusy(t *testing.T) {
 	path := filled(t, 1)
 	other := open(t, path)

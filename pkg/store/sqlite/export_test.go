@@ -8,29 +8,29 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
 )
 
-// OpenStore is Open for what the interface does not have.
+// OpenStore is Open with the concrete type.
 var OpenStore = open
 
 // DB lets a test set a connection's limits. SetMaxOpenConns(1) comes first.
 func (s *Store) DB() *sql.DB { return s.db }
 
-// NewestMigration is the version that a new store has.
+// NewestMigration is the version of a new store.
 func NewestMigration() (int64, error) { return sqlstore.NewestMigration(migrations) }
 
-// HoldWriter keeps the writers of this process waiting until release is called.
+// HoldWriter blocks the writers of this process until release is called.
 func (s *Store) HoldWriter() (release func()) {
 	s.gate <- struct{}{}
 	return func() { <-s.gate }
 }
 
-// WaitingShorts is how many short writes wait for the writer.
+// WaitingShorts returns the number of short writes that wait for the writer.
 func (s *Store) WaitingShorts() int {
 	s.shorts.mu.Lock()
 	defer s.shorts.mu.Unlock()
 	return len(s.shorts.waiting)
 }
 
-// AuditPlans is how SQLite finds what is asked of the audit: the text of each query and its plan.
+// AuditPlans returns the queries on the audit log with their SQLite plans.
 func (s *Store) AuditPlans(ctx context.Context, filter store.AuditFilter) (plans []string, err error) {
 	planned := sqlstore.New(planning{backend{s}, &plans}, dialect, 0)
 	err = planned.EachAudit(ctx, filter, func(store.AuditLine) error { return nil })

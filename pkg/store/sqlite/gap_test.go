@@ -14,7 +14,7 @@ import (
 
 var _ registry.GapKeeper = (*sqlite.Store)(nil)
 
-// What one process could not write is a line of the audit once, whoever writes it.
+// The records that one process could not write are reported by one gap record, whichever process writes it.
 func TestGapOutlivesItsProcess(t *testing.T) {
 	at := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
 	missing := v1.AuditGap{Lines: 3, Since: at, Until: at.Add(time.Minute), Reason: "the disk is full"}
@@ -26,7 +26,7 @@ func TestGapOutlivesItsProcess(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		do   func(t *testing.T, path string, st *sqlite.Store)
-		want []int64 // the lines that are told to be missing
+		want []int64 // the numbers of lost records
 	}{
 		{"it ends", func(t *testing.T, path string, st *sqlite.Store) { st.KeepGap(missing) }, []int64{3}},
 		{"it ends with more", func(t *testing.T, path string, st *sqlite.Store) {
@@ -93,7 +93,7 @@ func append1(t *testing.T, st *sqlite.Store, line v1.AuditRecord) {
 	}
 }
 
-// The note is its owner's alone.
+// Only its owner can read the file of a gap.
 func TestGapIsPrivate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	create(t, path).KeepGap(v1.AuditGap{Lines: 1})

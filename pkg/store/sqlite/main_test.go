@@ -17,7 +17,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store/storetest"
 )
 
-// TestMain runs this program again as a second process when a test asks for one.
+// TestMain runs this program as a second process if a test requests it.
 func TestMain(m *testing.M) {
 	if job := os.Getenv(childEnv); job != "" {
 		os.Exit(child(job))
@@ -49,10 +49,10 @@ func openWith(t testing.TB, path string, opts store.Options) *sqlite.Store {
 	return st
 }
 
-// tool and tools make tools that carry a mark.
+// tool and tools return tools that carry a mark.
 var tool, tools = storetest.Tool, storetest.Tools
 
-// filled makes a closed store of n tools.
+// filled creates a closed store of n tools.
 func filled(t testing.TB, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state.db")

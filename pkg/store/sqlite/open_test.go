@@ -125,7 +125,7 @@ func TestOpenNames(t *testing.T) {
 }
 
 func TestOpenUpgradesUnfinishedStore(t *testing.T) {
-	// A process that was killed between making the file and the first migration.
+	// A process was killed between creating the file and the first migration.
 	empty := write(t, filepath.Join(t.TempDir(), "state.db"), nil)
 	st := open(t, empty)
 	mustApply(t, st, tools(1, "a"), store.ApplyOptions{})
@@ -143,7 +143,7 @@ func TestDamageFoundLater(t *testing.T) {
 	if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "Tool default/tool-0001") || !strings.Contains(err.Error(), path) {
 		t.Error(err)
 	}
-	// Pages of the file that were overwritten.
+	// Some pages of the file were overwritten.
 	path = filled(t, 200)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -205,7 +205,7 @@ func mustAbs(t testing.TB, path string) string {
 	return abs
 }
 
-// exec changes a database file behind the store's back.
+// exec changes a database file without the store.
 func exec(t testing.TB, path, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -232,7 +232,7 @@ func query(t testing.TB, path, q string) string {
 	return got
 }
 
-// TestOpenAtTheSameTime: many make one new store; each finds it whole.
+// TestOpenAtTheSameTime: several processes create one new store, and each opens it complete.
 func TestOpenAtTheSameTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "state.db")
 	var wg sync.WaitGroup

@@ -24,7 +24,7 @@ const childEnv = "TOOLCTL_STORE_TEST_CHILD"
 const (
 	childSet   = 40  // objects of one set
 	childCalls = 150 // reservations of one process
-	childLimit = 250 // the limit that two of them share
+	childLimit = 250 // the limit that the two processes share
 )
 
 // child is the main function of a second process. It returns the exit code.
@@ -80,7 +80,7 @@ func callOften(ctx context.Context, st *sqlite.Store) error {
 	return nil
 }
 
-// auditOften writes lines of the audit, several at once.
+// auditOften writes audit records, several at once.
 func auditOften(ctx context.Context, st *sqlite.Store) error {
 	errs := make(chan error, childCalls)
 	for i := range childCalls {
@@ -115,7 +115,7 @@ func startChild(t *testing.T, job, path string) (*osexec.Cmd, *bufio.Reader) {
 	return cmd, bufio.NewReader(out)
 }
 
-// TestTwoProcesses: both make the store, apply and call at the same time.
+// TestTwoProcesses: both create the store, apply and call at the same time.
 func TestTwoProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".toolctl", "state.db")
 	a, outA := startChild(t, "call", path)
@@ -144,7 +144,7 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// TestTwoProcessesAudit: the lines of two processes are one chain.
+// TestTwoProcessesAudit: the records of two processes form one chain.
 func TestTwoProcessesAudit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	a, outA := startChild(t, "audit", path)
@@ -171,13 +171,13 @@ func TestKill(t *testing.T) {
 	sets := map[string]bool{}
 	for round := range 15 {
 		cmd, out := startChild(t, "apply", path)
-		if round > 0 { // the first round may be killed while it makes the store
+		if round > 0 { // the first round may be killed while it creates the store
 			if _, err := out.ReadString('\n'); err != nil {
 				t.Fatal(err)
 			}
 		}
 		timer := time.AfterFunc(rand.N(20*time.Millisecond), func() { cmd.Process.Kill() })
-		if _, err := io.Copy(io.Discard, out); err != nil { // until it is dead
+		if _, err := io.Copy(io.Discard, out); err != nil { // until the process has ended
 			t.Fatal(err)
 		}
 		timer.Stop()

@@ -13,9 +13,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
-// TestReadOnly opens stores that may not be written. The superuser may write
-// everything, so as root this thread gives up that right: file access goes by the
-// fsuid, and every statement runs on the thread that asks for it.
+// TestReadOnly opens stores that are not writable. Root can write everything, so as root this thread gives up that
+// right: the fsuid controls file access, and every statement runs on the calling thread.
 func TestReadOnly(t *testing.T) {
 	dir, err := os.MkdirTemp("", "store-readonly")
 	if err != nil {
@@ -34,7 +33,7 @@ func TestReadOnly(t *testing.T) {
 	root := os.Geteuid() == 0
 	foreign := filepath.Join(dir, "foreign.db")
 	if root {
-		write(t, foreign, content) // root's
+		write(t, foreign, content) // owned by root
 		if err := errors.Join(os.Chmod(foreign, 0o644), os.Chown(file, 65534, 65534)); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// TestTextIsKept: what the store writes holds templates and digits as they are.
+// TestTextIsKept: the store preserves templates and digits exactly.
 func TestTextIsKept(t *testing.T) {
 	path := filled(t, 1)
 	st := open(t, path)

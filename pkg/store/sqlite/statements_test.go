@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A connection keeps its statements: one that is used twice at once, more than it keeps, one
-// that failed, and one whose tables changed.
+// A connection caches its statements correctly: one used twice at once, more than fit, one that failed, and one whose
+// tables changed.
 func TestStatementsAreKept(t *testing.T) {
 	st := create(t, filepath.Join(t.TempDir(), "state.db"))
 	c, err := st.DB().Conn(t.Context())

@@ -18,8 +18,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// compacted is a record without the white space of its output schema, which the
-// store does not keep.
+// compacted returns a record without the white space of its output schema, which the store does not keep.
 func compacted(t *testing.T, r *store.Record) store.Record {
 	t.Helper()
 	x := *r.Object.(*v1.Tool)
@@ -88,7 +87,7 @@ func testApplyActions(t *testing.T, backend Backend) {
 			if diff := cmp.Diff(*created.After, compacted(t, got.Before), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("before is not what was applied first (-want +got):\n%s", diff)
 			}
-			// Changed or not, what is read is what was applied last.
+			// Get returns the last applied version, whether it changed or not.
 			rec, err := st.Get(t.Context(), next.Key())
 			if err != nil {
 				t.Fatal(err)
@@ -130,7 +129,7 @@ func testApplyPruneAndSets(t *testing.T, backend Backend) {
 	if !slices.Equal(got, want) {
 		t.Errorf("with prune: %q, want %q", got, want)
 	}
-	// "other" moved over: its old set no longer prunes it.
+	// "other" has moved, so its old set no longer prunes it.
 	changes := mustApply(t, st, nil, store.ApplyOptions{Set: "theirs", Prune: true})
 	if len(changes) != 0 {
 		t.Errorf("their prune removed %q", actions(changes))
@@ -296,7 +295,7 @@ func names(list store.List) []string {
 	return s
 }
 
-// testApplyCancelled: an apply whose context has ended leaves the state before.
+// testApplyCancelled: an apply whose context has ended changes nothing.
 func testApplyCancelled(t *testing.T, backend Backend) {
 	st := backend.open(t)
 	mustApply(t, st, Tools(20, "a"), store.ApplyOptions{Set: "s"})
@@ -308,8 +307,8 @@ func testApplyCancelled(t *testing.T, backend Backend) {
 	wholeSet(t, st, 20, "a")
 }
 
-// testApplyAtTheSameTime: whoever applies at the same time, the objects are all of one
-// apply, and every change has a resourceVersion of its own.
+// testApplyAtTheSameTime: after concurrent applies all objects come from one apply, and every change has its own
+// resourceVersion.
 func testApplyAtTheSameTime(t *testing.T, backend Backend) {
 	const writers, rounds, size = 4, 5, 15
 	disk := backend.New(t)

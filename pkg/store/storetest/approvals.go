@@ -38,7 +38,7 @@ func testDecideApproval(t *testing.T, backend Backend) {
 			t.Fatal(err)
 		}
 	}
-	st = open(t, disk) // as another process has it
+	st = open(t, disk) // as in another process
 	for _, tt := range []struct {
 		name, id string
 		d        v1.Decision
@@ -142,7 +142,7 @@ func testApprovalBounds(t *testing.T, backend Backend) {
 	}
 }
 
-// testApprovalIsUsedOnce: of all that repeat the approved calls at once, one gets each.
+// testApprovalIsUsedOnce: if several callers repeat approved calls concurrently, each approval is used once.
 func testApprovalIsUsedOnce(t *testing.T, backend Backend) {
 	const calls, takers = 20, 4
 	disk := backend.New(t)
@@ -177,8 +177,8 @@ func testApprovalIsUsedOnce(t *testing.T, backend Backend) {
 	}
 }
 
-// testApprovalExpiresAsItIsDecided: of two who decide and two who call in the moment that a call
-// expires, one decides at most, before that moment, and no call goes through without a decision.
+// testApprovalExpiresAsItIsDecided: if two decisions and two calls arrive when a call expires, at most one decision
+// succeeds, before that moment, and no call runs without a decision.
 func testApprovalExpiresAsItIsDecided(t *testing.T, backend Backend) {
 	const rounds, both = 20, 2
 	disk := backend.New(t)
@@ -197,7 +197,7 @@ func testApprovalExpiresAsItIsDecided(t *testing.T, backend Backend) {
 		for i, st := range stores {
 			wg.Go(func() {
 				early := time.Duration(round%5-2) * time.Millisecond / 2
-				<-time.After(time.Until(p.Expires) - early - time.Duration(i/both)*time.Millisecond) // who call are there before
+				<-time.After(time.Until(p.Expires) - early - time.Duration(i/both)*time.Millisecond) // the callers arrive before
 				for try := 0; ; try++ {
 					now := time.Now().UTC().Truncate(time.Millisecond)
 					if i < both {
@@ -222,7 +222,7 @@ func testApprovalExpiresAsItIsDecided(t *testing.T, backend Backend) {
 					if got.State == v1.ApprovalApproved {
 						used.Add(1)
 					}
-					if got.State == v1.ApprovalApproved || got.ID != p.ID { // used, or expired
+					if got.State == v1.ApprovalApproved || got.ID != p.ID { // used or expired
 						return
 					}
 				}
@@ -235,7 +235,7 @@ func testApprovalExpiresAsItIsDecided(t *testing.T, backend Backend) {
 	}
 }
 
-// testAwaitApproval: who waits for a decision is told of it, whichever process it came from.
+// testAwaitApproval: a waiter gets the decision, whichever process made it.
 func testAwaitApproval(t *testing.T, backend Backend) {
 	disk := backend.New(t)
 	here, there := open(t, disk), open(t, disk)
@@ -254,7 +254,7 @@ func testAwaitApproval(t *testing.T, backend Backend) {
 		select {
 		case text := <-got:
 			t.Fatalf("before the decision: %s", text)
-		case <-time.After(20 * time.Millisecond): // it may wait or not have begun to: both are fine
+		case <-time.After(20 * time.Millisecond): // it may or may not have started to wait: both are fine
 		}
 		if _, err := by.DecideApproval(t.Context(), id, v1.Decision{Approved: true, By: "ann"}, now); err != nil {
 			t.Fatal(err)

@@ -83,7 +83,7 @@ func testAudit(t *testing.T, backend Backend) {
 	}
 }
 
-// testAuditOfChanges: every change of an object is a line, from which version to which.
+// testAuditOfChanges: every change of an object has a record with the old and the new version.
 func testAuditOfChanges(t *testing.T, backend Backend) {
 	st := backend.open(t)
 	mustApply(t, st, Tools(2, "a"), store.ApplyOptions{Set: "s", By: "ann"})

@@ -32,7 +32,7 @@ func auditLine(i int) v1.AuditRecord {
 	}
 }
 
-// The chain is what its description says, so that others can check it.
+// The chain follows its documentation, so that others can check it.
 func testAuditChainRecipe(t *testing.T, backend Backend) {
 	st := backend.open(t)
 	hashes := []string{strings.Repeat("0", 64)}
@@ -66,7 +66,7 @@ func testAuditChainRecipe(t *testing.T, backend Backend) {
 	if err != nil || head.Hash != hashes[3] || head.Lines != 3 {
 		t.Errorf("head %+v, %v: want %s", head, err, hashes[3])
 	}
-	// A head that was noted stays good when lines are added.
+	// A recorded head stays valid when records are added.
 	for i, h := range hashes {
 		if check := verified(t, st, strings.ToUpper(h)); check.Broken != nil || check.Lines != 3 || check.Head != hashes[3] || check.Unchained != 0 {
 			t.Errorf("head %d: %+v", i, check)
@@ -82,7 +82,7 @@ func testAuditChainRecipe(t *testing.T, backend Backend) {
 	}
 }
 
-// More lines than a page are all read, in their order; the reader may stop.
+// More records than fit in a page are all read in order, and the reader may stop early.
 func testEachAuditPages(t *testing.T, backend Backend) {
 	st := backend.open(t)
 	const lines = 1200
@@ -127,7 +127,7 @@ func testEachAuditPages(t *testing.T, backend Backend) {
 	}
 }
 
-// testAuditIsOneChain: the lines of all who write at once are one chain.
+// testAuditIsOneChain: the records of concurrent writers form one chain.
 func testAuditIsOneChain(t *testing.T, backend Backend) {
 	const writers, each = 16, 20
 	disk := backend.New(t)
@@ -179,7 +179,7 @@ func testPruneAudit(t *testing.T, backend Backend) {
 	for i := range 6 {
 		l := auditLine(i)
 		if i == 1 {
-			l.Status = v1.StatusStarted // and its outcome is never written
+			l.Status = v1.StatusStarted // its outcome is never written
 		}
 		if err := st.AppendAudit(t.Context(), l); err != nil {
 			t.Fatal(err)
@@ -209,17 +209,19 @@ func testPruneAudit(t *testing.T, backend Backend) {
 	}
 }
 
-// testPruneAuditByTime: lines go by their times, wherever they stand, since clocks differ and jump; what is left is proven.
+// testPruneAuditByTime: records are removed by their times, wherever they are, because clocks differ and jump; the
+// remaining records can be verified.
 func testPruneAuditByTime(t *testing.T, backend Backend) {
 	st := backend.open(t)
-	// Minutes of the lines: two clocks are ahead, one is far behind, and an outcome comes before its call began.
+	// The minutes of the records: two clocks are ahead, one is far behind, and an outcome has an earlier time than its
+	// call.
 	minutes := []int{1, 2, 50, 3, 4, 51, 52, 5, 53, 1, 54}
 	start := time.Now().Add(-24 * time.Hour).UTC()
 	for i, m := range minutes {
 		l := auditLine(i)
 		l.Time = start.Add(time.Duration(m) * time.Minute)
 		switch i {
-		case 2: // its outcome is the line 4, which is older
+		case 2: // its outcome is record 4, which is older
 			l.CallID, l.Status = "jumped", v1.StatusStarted
 		case 3:
 			l.CallID = "jumped"
@@ -275,7 +277,7 @@ func testPruneAuditByTime(t *testing.T, backend Backend) {
 			t.Errorf("the copy: %+v, want %+v", check, same)
 		}
 	}
-	// What stood between goes later, and the prune before it goes when it is old itself.
+	// The records between are removed later, and so is the record of the first prune when it is old itself.
 	if p := prune(52); p.Lines != 2 || p.Kept != 4 || p.Start != 7 {
 		t.Errorf("%+v", p)
 	}

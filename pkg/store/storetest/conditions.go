@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// testConditions: a condition has its status since it turned, whoever looks and how often.
+// testConditions: a condition keeps the time of its last change, however often and by whichever process it is read.
 func testConditions(t *testing.T, backend Backend) {
 	disk := backend.New(t)
 	st := open(t, disk)
@@ -57,7 +57,7 @@ func testConditions(t *testing.T, backend Backend) {
 	known := time.Now().Add(time.Hour).Truncate(time.Microsecond)
 	same("when it turned is known", turned(st, store.Seen{Type: "Ready", Status: "Unknown", Since: known}), known)
 
-	// One of the same name that comes later begins anew.
+	// A later object with the same name starts again.
 	if _, err := st.Delete(t.Context(), []v1.Key{a.Key()}, store.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +65,6 @@ func testConditions(t *testing.T, backend Backend) {
 	a = apply("3")
 	ready.Since = a.Created
 	same("made again", turned(st, ready), a.Created)
-	turned(st, broken) // and what is known of the first is forgotten
+	turned(st, broken) // the history of the first object is forgotten
 	same("nothing is left of the first", turned(st, store.Seen{UID: old, Type: "Ready", Status: "True", First: true, Since: a.Created}), a.Created)
 }

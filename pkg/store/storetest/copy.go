@@ -14,8 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// testCopy: a copy has all that a store holds, and goes on as it would have. A store that
-// lasts as long as its process is not copied.
+// testCopy: a copy has all data of a store and continues its counts. A store in memory cannot be copied.
 func testCopy(t *testing.T, backend Backend) {
 	from, to := backend.open(t), backend.open(t)
 	if _, ok := from.(store.Copier); !ok {
@@ -31,7 +30,7 @@ func testCopy(t *testing.T, backend Backend) {
 	}
 	copyAll(t, backend.open(t), to) // a copy of a copy
 
-	// Nothing is copied when not all of it can be.
+	// If some data cannot be copied, nothing is copied.
 	broken, half := errors.New("broken"), backend.open(t)
 	if err := store.Copy(t.Context(), half, brokenStore{from, broken}); !errors.Is(err, broken) {
 		t.Errorf("Copy: %v, want %v", err, broken)
@@ -42,7 +41,7 @@ func testCopy(t *testing.T, backend Backend) {
 	copyAll(t, half, from)
 }
 
-// TestCopyBetween copies stores of two kinds to each other, and finds them the same.
+// TestCopyBetween copies stores of two kinds to each other and compares them.
 func TestCopyBetween(t *testing.T, one, other Backend) {
 	first, second, third := one.open(t), other.open(t), one.open(t)
 	fillStore(t, first)
@@ -69,7 +68,7 @@ func (b brokenStore) CopyOut(ctx context.Context, read func(store.Rows) error) e
 
 func (b brokenStore) CopyIn(context.Context, []store.Table, store.Rows) error { return b.err }
 
-// fillStore puts something of each kind into a store.
+// fillStore adds data of each kind to a store.
 func fillStore(t *testing.T, st store.Store) {
 	t.Helper()
 	ctx := t.Context()
@@ -118,7 +117,7 @@ func copyAll(t *testing.T, to, from store.Store) {
 			t.Errorf("the copy has\n%+v, want\n%+v", got[i], want[i])
 		}
 	}
-	// It goes on from where the other is.
+	// It continues with the numbers of the other.
 	for _, st := range []store.Store{from, to} {
 		if err := st.AppendAudit(t.Context(), auditLine(800)); err != nil {
 			t.Fatal(err)
@@ -134,7 +133,7 @@ func copyAll(t *testing.T, to, from store.Store) {
 	}
 }
 
-// content is all that the methods of a store show.
+// content returns all data that the methods of a store return.
 func content(t *testing.T, st store.Store) []any {
 	t.Helper()
 	ctx := t.Context()

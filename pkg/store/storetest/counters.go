@@ -93,8 +93,8 @@ func testReserveIsExact(t *testing.T, backend Backend) {
 	read(t, stores[0], counters, []int64{limit, limit})
 }
 
-// testReserveAllOrNothing: what always moves together is never seen apart, and a full
-// counter leaves the others as they are.
+// testReserveAllOrNothing: counters that are always reserved together have equal counts at any time, and a full counter
+// leaves the others unchanged.
 func testReserveAllOrNothing(t *testing.T, backend Backend) {
 	const callers, rounds = 8, 20
 	disk := backend.New(t)
@@ -128,7 +128,7 @@ func testReserveAllOrNothing(t *testing.T, backend Backend) {
 	read(t, stores[0], []v1.Counter{left, right, free}, []int64{0, 0, 0})
 }
 
-// testCountersExpire: a count ends by the clock of the store, which nobody else has.
+// testCountersExpire: a count ends by the clock of the store, which may differ from other clocks.
 func testCountersExpire(t *testing.T, backend Backend) {
 	disk := backend.New(t)
 	st, other := open(t, disk), open(t, disk)
@@ -147,7 +147,7 @@ func testCountersExpire(t *testing.T, backend Backend) {
 	if !first[2].Ends.IsZero() || !first[4].Ends.IsZero() {
 		t.Errorf("counts without a window end: %v", first)
 	}
-	// The clock goes on by itself: the next reservation succeeds when it is time.
+	// The clock advances by itself: the next reservation succeeds when the window is over.
 	for _, c := range []v1.Counter{soon, idle} {
 		for full := 0; full == 0; {
 			counts, now, err := other.Reserve(t.Context(), []v1.Counter{c})
@@ -167,7 +167,7 @@ func testCountersExpire(t *testing.T, backend Backend) {
 	}
 }
 
-// testReleaseOfAWindow: what was counted in a window that is over is not taken from the next.
+// testReleaseOfAWindow: a count in a window that is over is not subtracted from the next window.
 func testReleaseOfAWindow(t *testing.T, backend Backend) {
 	st := backend.open(t)
 	c := v1.Counter{Key: "w", Limit: 5, Window: 24 * time.Hour}

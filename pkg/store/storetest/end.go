@@ -10,8 +10,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// testLimit: what would make the store larger than it may be is refused, and leaves it as
-// it is.
+// testLimit: a change that would exceed the limit of the store is refused and changes nothing.
 func testLimit(t *testing.T, backend Backend) {
 	st := openWith(t, backend.New(t), store.Options{MaxBytes: 1 << 20})
 	mustApply(t, st, Tools(5, "a"), store.ApplyOptions{Set: "s"})
@@ -24,7 +23,7 @@ func testLimit(t *testing.T, backend Backend) {
 	}
 }
 
-// testSize: a store says how large it is, and grows with what is applied.
+// testSize: a store reports its size, which grows with the applied objects.
 func testSize(t *testing.T, backend Backend) {
 	st, ok := backend.open(t).(store.Sized)
 	if !ok {

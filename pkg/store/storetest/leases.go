@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// held is the leases as NAME=HOLDER:VALUE.
+// held returns the leases as NAME=HOLDER:VALUE.
 func held(all []store.Lease) string {
 	var texts []string
 	for _, l := range all {
@@ -56,7 +56,7 @@ func testLeases(t *testing.T, backend Backend) {
 		t.Fatal(err)
 	}
 	check(other, "b", "x=a:4 y=b:5", time.Minute, "y:5")
-	// One that is not renewed ends, and is another's.
+	// A lease that is not renewed expires, and another holder can acquire it.
 	if _, _, err := st.HoldLeases(t.Context(), "a", []store.Lease{{Name: "x", Value: "6"}}, time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func testLeases(t *testing.T, backend Backend) {
 	check(st, "a", "", time.Minute)
 }
 
-// testLeaseIsOfOne: of many who want a lease at once exactly one has it.
+// testLeaseIsOfOne: if many want a lease at once, exactly one gets it.
 func testLeaseIsOfOne(t *testing.T, backend Backend) {
 	disk := backend.New(t)
 	const holders, names = 8, 20

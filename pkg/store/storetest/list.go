@@ -80,7 +80,7 @@ func testList(t *testing.T, backend Backend) {
 	}
 }
 
-// testListRemote: tools are found by what they call on their server.
+// testListRemote: tools are found by the name of the tool that they call on their server.
 func testListRemote(t *testing.T, backend Backend) {
 	st := backend.open(t)
 	bound := func(name, mode, remote string) *v1.Tool {
@@ -104,7 +104,7 @@ func testListRemote(t *testing.T, backend Backend) {
 	}
 }
 
-// testListDecodesInOrder lists more than one worker's share.
+// testListDecodesInOrder lists more records than one worker decodes.
 func testListDecodesInOrder(t *testing.T, backend Backend) {
 	st := backend.open(t)
 	mustApply(t, st, Tools(500, "a"), store.ApplyOptions{})

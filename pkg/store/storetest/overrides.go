@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// texts shows overrides without what the clock made of them.
+// texts returns overrides without their times.
 func texts(all []store.Override) (out []string) {
 	for _, o := range all {
 		out = append(out, strings.Join([]string{o.Namespace, o.Tool, o.Description, o.Author}, "|"))

@@ -20,12 +20,12 @@ func revisionsOf(t testing.TB, st store.Store, q store.RevisionQuery) []store.Re
 	t.Helper()
 	all, err := st.Revisions(t.Context(), q)
 	if err != nil {
-		t.Error(err) // also of a goroutine
+		t.Error(err) // also called from other goroutines
 	}
 	return all
 }
 
-// testRevisions: every apply of a set is a revision that says what it changed; nothing else is.
+// testRevisions: every apply of a set creates a revision with its changes; other operations create no revision.
 func testRevisions(t *testing.T, backend Backend) {
 	disk := backend.New(t)
 	st := open(t, disk)
@@ -42,7 +42,7 @@ func testRevisions(t *testing.T, backend Backend) {
 	mustApply(t, st, []v1.Object{a, Tool("b", "a")}, store.ApplyOptions{Set: "ours", Commit: "beef"})
 	mustApply(t, st, []v1.Object{a, Tool("b", "a")}, store.ApplyOptions{Set: "ours", Commit: "beef", ChangesOnly: true})
 	mustApply(t, st, []v1.Object{Tool("a", "b")}, store.ApplyOptions{Set: "ours", Commit: "cafe", ChangesOnly: true})
-	mustApply(t, st, []v1.Object{Tool("a", "b")}, store.ApplyOptions{Set: "ours", Commit: "cafe", ChangesOnly: true}) // with one left
+	mustApply(t, st, []v1.Object{Tool("a", "b")}, store.ApplyOptions{Set: "ours", Commit: "cafe", ChangesOnly: true}) // one object is left
 	mustApply(t, st, []v1.Object{Tool("a", "b"), Tool("theirs", "a")}, store.ApplyOptions{
 		Set: "ours", Prune: true, Others: store.TakeOthers, Command: "rollout undo", UndoOf: 1,
 	})
@@ -64,7 +64,7 @@ func testRevisions(t *testing.T, backend Backend) {
 			Changes: []store.RevisionChange{change(store.Unchanged, "theirs", "theirs"), change(store.Pruned, "b", "")}},
 		{Set: "theirs", Number: 1, Command: "apply", Objects: 1, ResourceVersion: 1, Changes: []store.RevisionChange{change(store.Created, "theirs", "")}},
 	}
-	st = open(t, disk) // as another process sees them
+	st = open(t, disk) // as in another process
 	all := revisionsOf(t, st, store.RevisionQuery{})
 	if diff := cmp.Diff(want, all, cmpopts.IgnoreFields(store.Revision{}, "Time", "Digest")); diff != "" {
 		t.Fatalf("revisions (-want +got):\n%s", diff)
@@ -107,8 +107,8 @@ func testRevisions(t *testing.T, backend Backend) {
 	}
 }
 
-// testRevisionsHoldWhatWas: whatever is applied, deleted and taken over, each revision that is
-// kept has what the set had right after it, and as many are kept as the apply says.
+// testRevisionsHoldWhatWas: after any applies, deletes and moves, each stored revision has the objects of the set right
+// after it, and the number of stored revisions matches the options of the apply.
 func testRevisionsHoldWhatWas(t *testing.T, backend Backend) {
 	st := backend.open(t)
 	rnd := rand.New(rand.NewPCG(14, 1))
@@ -122,7 +122,7 @@ func testRevisionsHoldWhatWas(t *testing.T, backend Backend) {
 			objects = append(objects, Tool(fmt.Sprintf("tool-%d", i), fmt.Sprint(rnd.IntN(3))))
 		}
 		switch rnd.IntN(5) {
-		case 0: // what is no revision
+		case 0: // operations that create no revision
 			if len(objects) > 0 {
 				mustApply(t, st, objects[:1], store.ApplyOptions{})
 				if _, err := st.Delete(t.Context(), []v1.Key{objects[0].Head().Key()}, store.DeleteOptions{}); err != nil {
@@ -141,7 +141,7 @@ func testRevisionsHoldWhatWas(t *testing.T, backend Backend) {
 			now[r.Key()] = r.Object.Head().Metadata.Labels["mark"]
 		}
 		if len(now) == 0 && numbers[set] == 0 {
-			continue // nothing ever belonged to it
+			continue // the set never had objects
 		}
 		numbers[set]++
 		was[set][numbers[set]] = now
@@ -171,7 +171,7 @@ func testRevisionsHoldWhatWas(t *testing.T, backend Backend) {
 	}
 }
 
-// testRevisionsAtTheSameTime: no two applies are the same revision, and none is lost.
+// testRevisionsAtTheSameTime: concurrent applies create distinct revisions, and no revision is lost.
 func testRevisionsAtTheSameTime(t *testing.T, backend Backend) {
 	const writers, rounds = 4, 5
 	disk := backend.New(t)

@@ -12,8 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// TestRoundTrip stores an object of every kind with every field set, and with
-// none, and reads it back.
+// TestRoundTrip stores an object of every kind with every field set, and one with no fields set, and reads them back.
 func testRoundTrip(t *testing.T, backend Backend) {
 	for _, kind := range v1.Kinds() {
 		for _, full := range []bool{true, false} {
@@ -47,14 +46,14 @@ func testRoundTrip(t *testing.T, backend Backend) {
 	}
 }
 
-// raw sets the required raw JSON of a tool, which JSON cannot write when it is nil.
+// raw sets the required raw JSON of a tool, which cannot be encoded when it is nil.
 func raw(o v1.Object) {
 	if x, ok := o.(*v1.Tool); ok {
 		x.Spec.InputSchema = []byte(`null`)
 	}
 }
 
-// fill sets every field to a value that is not its zero value, and counts them.
+// fill sets every field to a value other than its zero value, and counts the fields.
 func fill(v reflect.Value, n *int) {
 	*n++
 	if v.Type() == reflect.TypeFor[json.RawMessage]() {
@@ -92,7 +91,7 @@ func fill(v reflect.Value, n *int) {
 		for i := range v.NumField() {
 			fill(v.Field(i), n)
 		}
-	case reflect.Interface: // a tool's Go function, which no manifest has
+	case reflect.Interface: // a tool's Go function, which manifests cannot have
 	default:
 		panic("fill: " + v.Type().String())
 	}

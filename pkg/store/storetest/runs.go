@@ -55,7 +55,7 @@ func testRuns(t *testing.T, backend Backend) {
 	put(st, "A1", "default/trip", "\x00\xff one")
 	put(other, "b2", "", "")
 	check(st, "A1 default/trip \x00\xff one", "b2  ")
-	put(other, "A1", "default/trip", "two") // now the one that was put last
+	put(other, "A1", "default/trip", "two") // now the most recently stored run
 	check(st, "b2  ", "A1 default/trip two")
 	if err := other.DeleteRun(t.Context(), "A1"); err != nil {
 		t.Fatal(err)
@@ -65,8 +65,8 @@ func testRuns(t *testing.T, backend Backend) {
 	check(st, "b2  ")
 }
 
-// testRunsAtTheSameTime: of 64 who put and delete runs at once, each finds its own whole, and no
-// more are kept than may be.
+// testRunsAtTheSameTime: if 64 goroutines store and delete runs concurrently, each reads its own runs intact, and the
+// limit is kept.
 func testRunsAtTheSameTime(t *testing.T, backend Backend) {
 	disk := backend.New(t)
 	stores := []store.Store{open(t, disk), open(t, disk)}

@@ -15,8 +15,8 @@ import (
 
 // Backend says how to open the stores of a backend.
 type Backend struct {
-	// New makes one empty store and returns what opens it: each time another handle, as
-	// another process has it. A store that only one process can have gives the same one.
+	// New creates one empty store and returns a function that opens it: each call returns another handle, as another
+	// process would have. A store with only one possible handle returns the same one.
 	New func(t testing.TB) func(store.Options) (store.Store, error)
 }
 
@@ -81,7 +81,7 @@ func Run(t *testing.T, backend Backend) {
 	}
 }
 
-// open opens a store of its own.
+// open opens a new store.
 func (b Backend) open(t testing.TB) store.Store {
 	t.Helper()
 	return open(t, b.New(t))
@@ -107,7 +107,7 @@ func openWith(t testing.TB, disk func(store.Options) (store.Store, error), opts 
 	return st
 }
 
-// Tools makes n tools that carry one mark each, as label and in their spec.
+// Tools returns n tools with a mark, as label and in their spec.
 func Tools(n int, mark string) []v1.Object {
 	objects := make([]v1.Object, n)
 	for i := range objects {
@@ -116,7 +116,7 @@ func Tools(n int, mark string) []v1.Object {
 	return objects
 }
 
-// Tool is a tool by name, with a label mark that tells its versions apart.
+// Tool returns a tool with a name, and a label mark that distinguishes its versions.
 func Tool(name, mark string) *v1.Tool {
 	t := v1.NewObject(v1.KindTool).(*v1.Tool)
 	t.Metadata.Name = name
@@ -148,7 +148,7 @@ func mustList(t testing.TB, st store.Store, opts store.ListOptions) store.List {
 	t.Helper()
 	list, err := st.List(t.Context(), opts)
 	if err != nil {
-		t.Error(err) // also of a goroutine
+		t.Error(err) // also called from other goroutines
 	}
 	return list
 }

@@ -18,7 +18,7 @@ func line(e store.Event) string {
 	return fmt.Sprintf("%d %s %s %s", e.Record.ResourceVersion, e.Type, e.Record.Key().Name, e.Record.Object.Head().Metadata.Labels["mark"])
 }
 
-// watch reads n events in a goroutine of its own.
+// watch reads n events in a goroutine.
 func watch(ctx context.Context, st store.Store, from int64, n int) <-chan []string {
 	done := make(chan []string, 1)
 	go func() {
@@ -61,7 +61,7 @@ func testWatch(t *testing.T, backend Backend) {
 			name := fmt.Sprintf("new-%d", at)
 			done := watch(ctx, watcher, at, 4)
 			mustApply(t, writer, []v1.Object{Tool(name, "a")}, store.ApplyOptions{})
-			// Counters, audit lines and applies that change nothing are no events.
+			// Counters, audit records and applies without changes cause no events.
 			mustApply(t, writer, []v1.Object{Tool(name, "a")}, store.ApplyOptions{})
 			if _, _, err := writer.Reserve(ctx, []v1.Counter{{Key: "k", Limit: -1}}); err != nil {
 				t.Fatal(err)
@@ -77,7 +77,7 @@ func testWatch(t *testing.T, backend Backend) {
 			if got := <-done; !slices.Equal(got, want) {
 				t.Errorf("got %q\nwant %q", got, want)
 			}
-			// A later watch goes on in the middle.
+			// A later watch continues in the middle.
 			if got := <-watch(ctx, writer, at+2, 2); !slices.Equal(got, want[2:]) {
 				t.Errorf("from the middle: got %q, want %q", got, want[2:])
 			}
@@ -96,7 +96,7 @@ func testWatchManyChangesAtOnce(t *testing.T, backend Backend) {
 	}
 }
 
-// testWatchWithoutGaps: while several write, each watch sees every change once, in order.
+// testWatchWithoutGaps: during concurrent writes, each watch sees every change once, in order.
 func testWatchWithoutGaps(t *testing.T, backend Backend) {
 	const writers, rounds = 3, 40
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A line whose hash fits and that no record can be read of is named, with why.
+// A record that cannot be decoded is reported with the reason, even if its hash is correct.
 func TestVerifyOfWhatIsNoRecord(t *testing.T) {
 	text := []byte(`{"time":"yesterday"}`)
 	hash := Hash{}.Next(text)

@@ -13,7 +13,7 @@ import (
 func ExampleStart() {
 	server, err := pgtest.Start("fsync=off")
 	if errors.Is(err, pgtest.ErrNotInstalled) {
-		return // a test says that it was skipped
+		return // a test reports that it was skipped
 	}
 	if err != nil {
 		log.Fatal(err)
