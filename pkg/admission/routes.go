@@ -124,7 +124,7 @@ func (s *Routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mux.ServeHTTP(w, r) // sets the path values
 		return
 	}
-	other := &admitted{s.admission, Route{Enter: func(r *http.Request) Entry { // a response of the mux: 404, 405 or a redirect
+	other := &admitted{s.admission, Route{Enter: func(r *http.Request) Entry { // the mux answers: 404, 405, redirect
 		return Entry{Caller: Stranger(r), Early: true, Answer: h.ServeHTTP}
 	}}}
 	other.ServeHTTP(w, r)

@@ -209,7 +209,7 @@ func (l *pipeLink) send(ctx context.Context, x *exchange) (got receipt, err erro
 // server.
 func (s *session) await(ctx context.Context, x *exchange, send func() error, tell func(context.Context, []byte) error) (*wire.Message, error) {
 	cancel := func(text []byte) {
-		s.aside(func() { _ = tell(context.Background(), text) }) // without the notification, the server would continue in vain
+		s.aside(func() { _ = tell(context.Background(), text) }) // otherwise the server continues in vain
 	}
 	if x.quiet {
 		cancel = nil

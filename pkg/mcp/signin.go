@@ -96,7 +96,7 @@ func (s *signIn) authorize(ctx context.Context, req *http.Request, resp *http.Re
 				return nil, fmt.Errorf("the sign-in page is %s, which does not belong to the issuer %s", clip.Bytes(page, 200), s.issuer)
 			}
 			page, err := url.Parse(a.URL)
-			if err != nil || page.Scheme != "https" && page.Scheme != "http" { // other schemes could open a file or start a program
+			if err != nil || page.Scheme != "https" && page.Scheme != "http" { // could open a file or a program
 				return nil, fmt.Errorf("the sign-in page is %q: expected an https address", clip.Bytes(a.URL, 200))
 			}
 			return waitForBrowser(ctx, l, page.Query().Get("state"), func() error { return open(ctx, s.u.key, a.URL) })

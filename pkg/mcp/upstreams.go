@@ -186,7 +186,7 @@ func (u *upstream) state(err error) ServerState {
 	known, warnings := u.known.tools, u.known.warnings
 	current := u.shared.current
 	u.mu.Unlock()
-	if err == nil && current != nil && current.ended() { // calls notice the end of a session before watch has cleaned up
+	if err == nil && current != nil && current.ended() { // watch has not cleaned up yet
 		err = u.lostSession(current)
 	}
 

@@ -70,7 +70,7 @@ func (d *endpoint) serve(c caller) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if kindOf(r) == admission.KindStream {
 			ends := d.server.calls.OnRefuse
-			if strings.HasPrefix(r.Header.Get(wire.HeaderEvent), eventPrefix) { // the stream contains the response of a call
+			if strings.HasPrefix(r.Header.Get(wire.HeaderEvent), eventPrefix) { // it contains a call's response
 				ends = d.server.calls.OnStop
 			}
 			var stop func()
@@ -100,7 +100,7 @@ func (d *endpoint) serve(c caller) http.HandlerFunc {
 		if !acceptMessage(w, r, in) {
 			return
 		}
-		if method := in.message.Method; method != methodCall && method != methodListen { // calls and listeners have their own counts
+		if method := in.message.Method; method != methodCall && method != methodListen { // these have their own counts
 			if err := d.server.admission.Requests.Take(c.Principal); err != nil {
 				unavailable(w, err.Error())
 				return
