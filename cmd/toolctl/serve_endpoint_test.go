@@ -84,7 +84,7 @@ func TestServeReadsItsTokensAgain(t *testing.T) {
 		t.Errorf("got %s", line)
 	}
 	want(200, 200)
-	if got := s.readyz(t); !strings.Contains(got, `"ready":true`) || !strings.Contains(got, "the token file that came at") {
+	if got := s.readyz(t); !strings.Contains(got, `"ready":true`) || !strings.Contains(got, "the token file received at") {
 		t.Errorf("readyz: %s", got)
 	}
 
