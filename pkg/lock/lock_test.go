@@ -235,7 +235,7 @@ func TestCanonicalForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := lock.Of(lock.Definition{Annotations: raw}).Annotations
-		if string(got) != string(want) {
+		if got != string(want) {
 			t.Fatalf("got  %s\nwant %s", got, want)
 		}
 	})

@@ -187,7 +187,7 @@ func New(report *diff.Report, changes []store.Change) (*Plan, error) {
 	return p, nil
 }
 
-// PruneAnnotation, with the value "disabled", keeps an object in its set and in the store.
+// PruneAnnotation keeps an object in its set and in the store if its value is "disabled".
 const PruneAnnotation = "toolctl.dev/prune"
 
 // KeepsObject reports whether an object has the annotation that prevents pruning.

@@ -13,8 +13,9 @@
 // # All or nothing
 //
 // [Objects.Apply] and [Objects.Delete] run in one transaction each. A process that is
-// killed, a full disk or a cancelled context leaves either the old or the new state. Several processes may use one store at once: writers take turns and wait
-// for at most [Options.BusyTimeout]; readers do not wait for writers.
+// killed, a full disk or a cancelled context leaves either the old or the new state. Several processes may
+// use one store at once: writers take turns and wait for at most [Options.BusyTimeout]; readers do not wait
+// for writers.
 package store
 
 import (
