@@ -153,9 +153,6 @@ func (s *Server) AddTool(t Tool, r Response) {
 	s.sdk.AddTool(def, s.call)
 }
 
-// RemoveTool removes a tool and notifies clients.
-func (s *Server) RemoveTool(name string) { s.sdk.RemoveTools(name) }
-
 // SetResponse sets the response of a tool for all later calls.
 func (s *Server) SetResponse(name string, r Response) {
 	s.change(name, func(t *tool) { t.response = r })
