@@ -148,6 +148,9 @@ func checkJSON(text []byte, keys bool) error {
 	return checkKeys(dec)
 }
 
+// errDuplicateKey is the error for JSON that repeats a key of an object.
+var errDuplicateKey = errors.New("the rendered text has a duplicate key in an object")
+
 // checkKeys refuses duplicate keys in JSON that json.Valid has accepted, which also limits the depth.
 func checkKeys(dec *json.Decoder) error {
 	token, err := dec.Token()
@@ -163,7 +166,7 @@ func checkKeys(dec *json.Decoder) error {
 				return err
 			}
 			if seen[key] {
-				return errors.New("the rendered text has a duplicate key in an object")
+				return errDuplicateKey
 			}
 			seen[key] = true
 		}
