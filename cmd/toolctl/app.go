@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,7 +14,6 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/action"
-	"toolctl.dev/toolctl/pkg/permit"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
@@ -34,8 +32,6 @@ type app struct {
 
 	// conf holds the flags for manifests, the store, and what tools may do and reach.
 	conf action.Config
-	// permitted lists the namespaces of the --allow flags.
-	permitted permit.Rules
 
 	// Global flags.
 	selector string // -l, for the commands that have it
@@ -64,7 +60,7 @@ func (a *app) closing(c io.Closer) {
 }
 
 // reaching returns the options for verbs that call tools.
-func (a *app) reaching(ctx context.Context) (*action.Config, error) {
+func (a *app) reaching(ctx context.Context) *action.Config {
 	c := a.stored(ctx)
 	c.Opened, c.Asked, c.Found = a.warnViolations, a.warnStates, a.warnTexts
 	c.Warned = func(text string) { fmt.Fprintln(a.err, "warning: "+text) }
@@ -77,7 +73,7 @@ func (a *app) reaching(ctx context.Context) (*action.Config, error) {
 			return nil
 		}
 	}
-	return c, errors.Join(a.network(g), a.permits(g))
+	return c
 }
 
 // stored returns the options for verbs that only use the store.
@@ -89,12 +85,12 @@ func (a *app) stored(ctx context.Context) *action.Config {
 }
 
 // config returns the options for verbs that read manifests and check what they may do.
-func (a *app) config(ctx context.Context) (*action.Config, error) {
+func (a *app) config(ctx context.Context) *action.Config {
 	c := a.stored(ctx)
 	c.Unbuilt = func(folders []string) {
 		fmt.Fprintf(a.err, "warning: %s with a kustomization.yaml read file by file, and not built: give -k %s, for example\n", count(len(folders), "folder"), folders[0])
 	}
-	return c, a.permits(&c.Gateway)
+	return c
 }
 
 // storeDSN returns the address of the store.

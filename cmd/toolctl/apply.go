@@ -115,12 +115,9 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if o.wait && o.patience <= 0 {
 		return usagef("--timeout %s: expected a time above 0", o.patience)
 	}
-	c, err := o.config(ctx)
-	if err != nil {
-		return err
-	}
-	verb := &action.Apply{Config: c, Selection: o.selection(), DryRun: action.DryRun(o.mode), History: o.history}
+	verb := &action.Apply{Config: o.config(ctx), Selection: o.selection(), DryRun: action.DryRun(o.mode), History: o.history}
 	if o.plan != "" {
+		var err error
 		if verb.Plan, err = o.readPlan(ctx); err != nil {
 			return err
 		}
@@ -148,10 +145,7 @@ func (o *applyOptions) waitServers(ctx context.Context, servers []v1.Key) error 
 	if len(servers) == 0 {
 		return nil
 	}
-	c, err := o.reaching(ctx)
-	if err != nil {
-		return err
-	}
+	c := o.reaching(ctx)
 	c.Files = nil // the objects are now in the store
 	return (&action.Wait{Config: c, Keys: servers, Timeout: o.patience, Met: func(k v1.Key) { fmt.Fprintf(o.err, "%s ready\n", objectName(k)) }}).Run(ctx)
 }

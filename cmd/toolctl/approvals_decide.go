@@ -79,9 +79,7 @@ in the store or in -f, and again when the call is made.`
 }
 
 func (o *decideOptions) run(ctx context.Context) (err error) {
-	if o.Config, err = o.reaching(ctx); err != nil {
-		return err
-	}
+	o.Config = o.reaching(ctx)
 	if o.editArgs != "" {
 		o.Edit = func(p *v1.PendingCall, check func(json.RawMessage) (bool, error)) (json.RawMessage, error) {
 			return o.edited(ctx, p, check)

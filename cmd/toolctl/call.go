@@ -88,9 +88,7 @@ func (o *callOptions) run(ctx context.Context) (err error) {
 	if format == "curl" && !o.dryRun {
 		return usagef("-o curl needs --dry-run")
 	}
-	if o.Config, err = o.reaching(ctx); err != nil {
-		return err
-	}
+	o.Config = o.reaching(ctx)
 	if o.dryRun {
 		plan, err := o.Plan(ctx)
 		if err != nil {

@@ -75,21 +75,8 @@ type clientOptions struct {
 	yes bool
 }
 
-func (o *clientOptions) run(ctx context.Context) (err error) {
+func (o *clientOptions) run(ctx context.Context) error {
 	o.Config = o.stored(ctx)
-	g := &o.Config.Gateway
-	if err := o.permits(g); err != nil {
-		return err
-	}
-	o.Flags = permitArgs(g)
-	if !o.Authoring {
-		if err := o.network(g); err != nil {
-			return err
-		}
-		for _, where := range g.AllowNetwork {
-			o.Flags = append(o.Flags, "--allow-network", where)
-		}
-	}
 	e, err := o.Run(ctx)
 	if err != nil {
 		return err

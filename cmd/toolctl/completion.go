@@ -53,11 +53,7 @@ store, or from the files given with -f.`,
 
 // items lists objects for a completion. If they cannot be read, there are no completions.
 func (a *app) items(cmd *cobra.Command, q registry.Query) []registry.Item {
-	c, err := a.reaching(cmd.Context())
-	if err != nil {
-		return nil
-	}
-	items, _ := c.Items(cmd.Context(), q)
+	items, _ := a.reaching(cmd.Context()).Items(cmd.Context(), q)
 	return items
 }
 
@@ -97,17 +93,17 @@ func withPrefix(prefix string, words []string) []string {
 func (a *app) completeArgs(kind string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		const keep = noFiles | cobra.ShellCompDirectiveNoSpace
-		c, err := a.reaching(cmd.Context())
-		if err != nil || len(args) == 0 {
+		if len(args) == 0 {
 			return nil, keep
 		}
 		name := args[0]
 		if kind == v1.KindPrompt {
+			var err error
 			if name, err = promptName(args); err != nil {
 				return nil, keep
 			}
 		}
-		words, _ := c.ArgumentWords(cmd.Context(), kind, name, prefix)
+		words, _ := a.reaching(cmd.Context()).ArgumentWords(cmd.Context(), kind, name, prefix)
 		return withPrefix(prefix, words), keep
 	}
 }

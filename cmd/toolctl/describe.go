@@ -47,11 +47,7 @@ never shown.`,
 			case len(rs) == 0:
 				return usagef("expected KIND/NAME or KIND NAME, or KIND for all of that kind")
 			}
-			c, err := a.reaching(cmd.Context())
-			if err != nil {
-				return err
-			}
-			all, err := (&action.Describe{Config: c, Requests: rs, Selector: a.selector, Offline: offline}).Run(cmd.Context())
+			all, err := (&action.Describe{Config: a.reaching(cmd.Context()), Requests: rs, Selector: a.selector, Offline: offline}).Run(cmd.Context())
 			for i := range all {
 				if i > 0 {
 					fmt.Fprintln(a.out)

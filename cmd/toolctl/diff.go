@@ -78,11 +78,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 	if format == "plan" && o.against != action.AgainstStore {
 		return usagef("--prune, --set, --take-over, --allow-empty and -o plan work only with the store: leave out --against")
 	}
-	c, err := o.config(ctx)
-	if err != nil {
-		return err
-	}
-	found, err := (&action.Diff{Config: c, Selection: o.selection(), Against: o.against}).Run(ctx)
+	found, err := (&action.Diff{Config: o.config(ctx), Selection: o.selection(), Against: o.against}).Run(ctx)
 	if err != nil {
 		return err
 	}

@@ -31,11 +31,7 @@ Output formats (-o): table (one line per object), name, json.`,
 			if !named(rs) {
 				return usagef("expected KIND/NAME or KIND NAME")
 			}
-			c, err := a.config(cmd.Context())
-			if err != nil {
-				return err
-			}
-			all, err := (&action.Edit{Config: c, Requests: rs, Editor: a.edit}).Run(cmd.Context())
+			all, err := (&action.Edit{Config: a.config(cmd.Context()), Requests: rs, Editor: a.edit}).Run(cmd.Context())
 			for _, e := range all {
 				if e.Cancelled != "" {
 					fmt.Fprintln(a.err, "edit cancelled: "+e.Cancelled)

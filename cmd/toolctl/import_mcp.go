@@ -47,9 +47,7 @@ func bindServer(cmd *cobra.Command, s *action.ServerWords) {
 }
 
 func (o *importMCPOptions) run(ctx context.Context) (err error) {
-	if o.Config, err = o.reaching(ctx); err != nil {
-		return err
-	}
+	o.Config = o.reaching(ctx)
 	o.Noted, o.Offers = o.printNotes, o.warnOffered("was left out")
 	objects, err := o.Run(ctx)
 	if err != nil {

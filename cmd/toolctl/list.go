@@ -112,9 +112,7 @@ func (o *listOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.Config, err = o.reaching(ctx); err != nil {
-		return err
-	}
+	o.Config = o.reaching(ctx)
 	o.Layout = format == "yaml"
 	o.States, o.Ready = format == "wide", format == "wide" || format == "table"
 	o.Statuses = showsStatus(format, len(o.conf.Files) > 0)
@@ -349,11 +347,7 @@ func (o *listOptions) listResources(ctx context.Context) error {
 	if err := checkTemplate(o.format()); err != nil {
 		return err
 	}
-	c, err := o.reaching(ctx)
-	if err != nil {
-		return err
-	}
-	list, states, err := (&action.ListResources{Config: c, Selector: o.Selector}).Run(ctx)
+	list, states, err := (&action.ListResources{Config: o.reaching(ctx), Selector: o.Selector}).Run(ctx)
 	if err != nil {
 		return err
 	}

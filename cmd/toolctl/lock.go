@@ -53,11 +53,7 @@ Output formats (-o) of --check: table, json.`,
 }
 
 func (o *lockOptions) run(ctx context.Context) error {
-	c, err := o.reaching(ctx)
-	if err != nil {
-		return err
-	}
-	r, err := (&action.Lock{Config: c, Names: o.names, Selector: o.selector, Update: o.update, Check: o.check}).Run(ctx)
+	r, err := (&action.Lock{Config: o.reaching(ctx), Names: o.names, Selector: o.selector, Update: o.update, Check: o.check}).Run(ctx)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"toolctl.dev/toolctl/internal/tty"
+	"toolctl.dev/toolctl/pkg/permit"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
@@ -22,6 +23,7 @@ func main() {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out := &output{w: stdout}
 	a := &app{in: stdin, out: out, err: screen{w: stderr}, env: os.LookupEnv}
+	a.conf.Permit = &permit.Rules{}
 	a.conf.Gateway.Hurry = tty.Interrupted(ctx)
 	defer a.endTelemetry()
 	ctx = telemetry.FromEnv(ctx, a.env)

@@ -57,9 +57,7 @@ variable replaces it, which must be set wherever the server is used.`,
 }
 
 func (o *mcpConnectOptions) run(ctx context.Context) (err error) {
-	if o.Config, err = o.reaching(ctx); err != nil {
-		return err
-	}
+	o.Config = o.reaching(ctx)
 	o.Noted, o.Offers = o.printNotes, o.warnOffered("cannot be used")
 	r, err := o.Run(ctx)
 	if err != nil {

@@ -44,11 +44,7 @@ func (a *app) serveAuthoring(ctx context.Context) error {
 		return usagef("-f: %w", err)
 	}
 	defer root.Close()
-	c, err := a.config(ctx)
-	if err != nil {
-		return err
-	}
-	check, err := c.Checking(action.Reading{})
+	check, err := a.config(ctx).Checking(action.Reading{})
 	if err != nil {
 		return err
 	}

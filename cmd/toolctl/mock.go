@@ -28,11 +28,7 @@ an output schema. The same seed gives the same results.`,
   toolctl mock generate --seed 7 -o json`,
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.reaching(cmd.Context())
-			if err != nil {
-				return err
-			}
-			mocks, err := (&action.Mock{Config: c, Tools: action.Tools{Names: args, Selector: a.selector}, Seed: seed}).Run(cmd.Context())
+			mocks, err := (&action.Mock{Config: a.reaching(cmd.Context()), Tools: action.Tools{Names: args, Selector: a.selector}, Seed: seed}).Run(cmd.Context())
 			if err != nil {
 				return err
 			}

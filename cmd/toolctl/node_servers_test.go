@@ -66,10 +66,7 @@ func openServers(t *testing.T, servers ...*v1.MCPServer) (*app, *action.Workspac
 		}
 	}
 	a := &app{in: strings.NewReader(""), out: &bytes.Buffer{}, err: t.Output(), env: os.LookupEnv, conf: action.Config{Files: []string{dir}}}
-	c, err := a.reaching(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := a.reaching(t.Context())
 	w, err := c.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -229,10 +226,7 @@ func startHTTP(t *testing.T, script, transport string) *v1.MCPServer {
 	a := &app{out: &bytes.Buffer{}, err: t.Output(), env: os.LookupEnv}
 	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop()
-	c, err := a.reaching(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := a.reaching(ctx)
 	for {
 		state, err := c.AskServer(ctx, s)
 		if err != nil || ctx.Err() != nil {

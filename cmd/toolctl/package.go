@@ -33,9 +33,7 @@ TOOLCTL_OCI_USERNAME and TOOLCTL_OCI_PASSWORD. Keys are Ed25519 or ECDSA keys as
 func (a *app) packageCmd(cmd *cobra.Command, p *action.Package, run func(context.Context) (*action.Packaged, error), text func(*action.Packaged) string) *cobra.Command {
 	cmd.Annotations, cmd.Args = formats("table", "json"), exactArgs(1, "one address")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if p.Config, err = a.config(cmd.Context()); err != nil {
-			return err
-		}
+		p.Config = a.config(cmd.Context())
 		p.Address, p.Selector, p.Warned = args[0], a.selector, a.printWarnings
 		return printed(a, func(r *action.Packaged) (string, error) { return text(r), nil })(run(cmd.Context()))
 	}

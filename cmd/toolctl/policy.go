@@ -36,9 +36,7 @@ you pass arguments, toolctl validates them first.`,
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, pos []string) (err error) {
 			verb.Tool = pos[0]
-			if verb.Config, err = a.reaching(cmd.Context()); err != nil {
-				return err
-			}
+			verb.Config = a.reaching(cmd.Context())
 			return printed(a, explanation)(verb.Explain(cmd.Context()))
 		},
 	}

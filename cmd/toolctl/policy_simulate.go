@@ -39,9 +39,7 @@ call would get a different decision.`,
 			if verb.Since, err = parseTime("--since", since, time.Now()); err != nil {
 				return err
 			}
-			if verb.Config, err = a.reaching(cmd.Context()); err != nil {
-				return err
-			}
+			verb.Config = a.reaching(cmd.Context())
 			return printed(a, simulation)(verb.Run(cmd.Context()))
 		},
 	}

@@ -27,9 +27,7 @@ has a template for it; use --server if several servers do, or if none lists it.`
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			verb.URI = args[0]
-			if verb.Config, err = a.reaching(cmd.Context()); err != nil {
-				return err
-			}
+			verb.Config = a.reaching(cmd.Context())
 			parts, err := verb.Run(cmd.Context())
 			if err != nil {
 				return err

@@ -69,11 +69,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, nil)))
 		o.lasting = true
 	}
-	c, err := o.config(ctx)
-	if err != nil {
-		return err
-	}
-	verb := &action.Reconcile{Config: c, Selection: o.selection(), Overrides: o.overrides, DryRun: o.dryRun.on(), Pull: o.source, Logger: o.logger()}
+	verb := &action.Reconcile{Config: o.config(ctx), Selection: o.selection(), Overrides: o.overrides, DryRun: o.dryRun.on(), Pull: o.source, Logger: o.logger()}
 	if !o.once {
 		return verb.Follow(ctx)
 	}

@@ -33,9 +33,7 @@ variable is an error. If the input is not an object, -a gives the whole value.`,
 			if verb.Prompt, err = promptName(pos); err != nil {
 				return err
 			}
-			if verb.Config, err = a.reaching(cmd.Context()); err != nil {
-				return err
-			}
+			verb.Config = a.reaching(cmd.Context())
 			res, err := verb.Run(cmd.Context())
 			if err != nil {
 				return err

@@ -51,12 +51,8 @@ func (a *app) rolloutStatus(ctx context.Context, args []string, watch bool, time
 	if err != nil {
 		return err
 	}
-	c, err := a.reaching(ctx)
-	if err != nil {
-		return err
-	}
 	format, said := a.format(), map[string]string{}
-	all, err := (&action.RolloutStatus{Config: c, Set: set, Timeout: timeout, Once: !watch, Progress: func(all []action.SetState) {
+	all, err := (&action.RolloutStatus{Config: a.reaching(ctx), Set: set, Timeout: timeout, Once: !watch, Progress: func(all []action.SetState) {
 		for _, s := range all {
 			if text := rolloutText(&s); format == "text" && s.Ready < s.Objects && text != said[s.Set] {
 				said[s.Set] = text

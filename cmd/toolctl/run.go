@@ -82,9 +82,7 @@ func (o *runOptions) run(ctx context.Context) (err error) {
 	if o.Agent.Stream && format != "text" {
 		return usagef("--stream needs -o text")
 	}
-	if o.Config, err = o.reaching(ctx); err != nil {
-		return err
-	}
+	o.Config = o.reaching(ctx)
 	show := o.newRunView(format)
 	o.Selector, o.Agent.On, o.Asker = o.selector, show.event, o.askerBeside(&o.Arguments, o.noInput)
 	res, err := o.Run.Run(ctx)

@@ -255,10 +255,6 @@ func (o *serveOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	c, err := o.reaching(ctx)
-	if err != nil {
-		return err
-	}
-	o.Config, o.In, o.Out, o.Log, o.Telemetry = c, o.in, o.out, o.err, o.telemetry
+	o.Config, o.In, o.Out, o.Log, o.Telemetry = o.reaching(ctx), o.in, o.out, o.err, o.telemetry
 	return o.Serve.Run(ctx)
 }

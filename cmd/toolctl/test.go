@@ -106,12 +106,10 @@ func assertionNames() string {
 // coverageTable is the value of --coverage without a file.
 const coverageTable = "table"
 
-func (o *testOptions) start(ctx context.Context, args []string) (err error) {
+func (o *testOptions) start(ctx context.Context, args []string) error {
 	c := o.stored(ctx)
 	if o.suite.Live {
-		if c, err = o.reaching(ctx); err != nil {
-			return err
-		}
+		c = o.reaching(ctx)
 	}
 	o.watched(ctx)
 	o.suite.Config, o.suite.Selector, o.suite.Cover, o.suite.Paths = c, o.selector, o.coverage != "", append(o.conf.Files, args...)

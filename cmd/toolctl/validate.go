@@ -58,13 +58,12 @@ func (a *app) checking(ctx context.Context, paths []string) (check action.Check,
 	if paths = append(a.conf.Files, paths...); len(paths) == 0 {
 		paths = []string{"."}
 	}
-	c, err := a.config(ctx)
-	if err == nil && a.selector != "" {
-		only, err = action.Labeled(a.selector)
+	if a.selector != "" {
+		if only, err = action.Labeled(a.selector); err != nil {
+			return check, nil, err
+		}
 	}
-	if err == nil {
-		check, err = c.Checking(action.Reading{Paths: paths})
-	}
+	check, err = a.config(ctx).Checking(action.Reading{Paths: paths})
 	return check, only, err
 }
 

@@ -45,9 +45,7 @@ tap, github.`,
 }
 
 func (o *verifyOptions) run(ctx context.Context) (err error) {
-	if o.Config, err = o.reaching(ctx); err != nil {
-		return err
-	}
+	o.Config = o.reaching(ctx)
 	o.Selector = o.selector
 	r, err := o.Run(ctx)
 	if err != nil {

@@ -48,15 +48,11 @@ all MCP servers if it is not. The exit code is 7 if the wait times out.`,
 			if len(rs) == 0 && !strings.HasPrefix(condition, conditionPrefix) {
 				rs = []action.Request{{Kind: v1.KindMCPServer}}
 			}
-			c, err := a.reaching(cmd.Context())
-			if err != nil {
-				return err
-			}
 			met := want.String()
 			if want != action.Ready {
 				met = "condition met"
 			}
-			return (&action.Wait{Config: c, Requests: rs, Selector: a.selector, Condition: want, Timeout: timeout, Met: func(k v1.Key) {
+			return (&action.Wait{Config: a.reaching(cmd.Context()), Requests: rs, Selector: a.selector, Condition: want, Timeout: timeout, Met: func(k v1.Key) {
 				fmt.Fprintf(a.out, "%s %s\n", objectName(k), met)
 			}}).Run(cmd.Context())
 		},

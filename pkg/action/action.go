@@ -21,6 +21,7 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/overlay"
+	"toolctl.dev/toolctl/pkg/permit"
 )
 
 // Config has the options that all verbs share. The zero value uses the store of the current folder.
@@ -48,6 +49,9 @@ type Config struct {
 	// Gateway has the environment, the permissions and the network access of the manifests. Its Source may
 	// replace Files.
 	Gateway gateway.Options
+	// Permit has the permissions that the flags of a command line give. If it is set, it replaces Permit of Gateway,
+	// and variables such as TOOLCTL_ALLOW_EXEC and TOOLCTL_ALLOW_NETWORK replace the flags that are not given.
+	Permit *permit.Rules
 	// Opened is called with the open workspace of a verb that needs one. Asked is called with the answers of the MCP
 	// servers that the verb queries. Found is called with a tool that an MCP server offers and that the caller of the
 	// verb named.

@@ -20,6 +20,7 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/permit"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -37,8 +38,6 @@ type Client struct {
 	TokenEnv *string
 	// Authoring starts 'toolctl mcp authoring' instead.
 	Authoring bool
-	// Flags are further flags of the command that the client starts.
-	Flags []string
 	// Write merges the configuration into the client's file: see [ClientEntry.Write].
 	Write bool
 }
@@ -267,8 +266,40 @@ func (c *Client) command() (mcpclients.Server, error) {
 	if c.Namespace != "" {
 		e.Args = append(e.Args, "-n", c.Namespace)
 	}
-	e.Args = append(e.Args, c.Flags...)
-	return e, nil
+	allowed, err := c.allowed()
+	e.Args = append(e.Args, allowed...)
+	return e, err
+}
+
+// allowed returns the --allow flags of the command.
+func (c *Client) allowed() (args []string, err error) {
+	get := c.reaching
+	if c.Authoring { // it reaches no network
+		get = c.permitted
+	}
+	o, err := get()
+	if err != nil {
+		return nil, err
+	}
+	if o.Permit != nil {
+		for _, p := range permit.Flags() {
+			if v := p.Value(o.Permit); v.Given() {
+				args = append(args, "--"+p.Name+"="+v.String())
+			}
+		}
+	}
+	if o.AllowPrivateNetwork {
+		args = append(args, "--"+permit.PrivateNetworkFlag)
+	}
+	if o.AllowEnv != nil {
+		args = append(args, "--allow-env="+strings.Join(o.AllowEnv, ","))
+	}
+	if !c.Authoring {
+		for _, where := range o.AllowNetwork {
+			args = append(args, "--allow-network", where)
+		}
+	}
+	return args, nil
 }
 
 // read reads the present file of the client.

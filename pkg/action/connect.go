@@ -81,7 +81,10 @@ func (s *ServerWords) asked(server *v1.MCPServer) *v1.MCPServer {
 
 // AskServer queries the tools, prompts and resources of one MCP server.
 func (c *Config) AskServer(ctx context.Context, s *v1.MCPServer) (_ mcp.ServerState, err error) {
-	o := c.Gateway
+	o, err := c.reaching()
+	if err != nil {
+		return mcp.ServerState{}, err
+	}
 	o.Objects = []v1.Object{s}
 	g, err := gateway.Open(ctx, o)
 	if err != nil {

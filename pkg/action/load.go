@@ -36,7 +36,10 @@ func (c *Config) Checking(r Reading) (Check, error) {
 	if err := c.checkNamespace(); err != nil {
 		return Check{}, err
 	}
-	o := c.Gateway
+	o, err := c.permitted()
+	if err != nil {
+		return Check{}, err
+	}
 	o.Permit = o.Permit.Own()
 	locks, err := locksOf(o.LockFile, r.Paths)
 	if err != nil {

@@ -164,6 +164,10 @@ func (s *Suite) play(ctx context.Context) (*Tested, error) {
 // playLive runs scenarios, with real executors if live is set.
 func (c *Config) playLive(ctx context.Context, live bool, t Test) (_ *scenario.Report, err error) {
 	if live {
+		opts, err := c.reaching()
+		if err != nil {
+			return nil, err
+		}
 		var mu sync.Mutex // scenarios run in parallel
 		var all []*gateway.Gateway
 		defer func() {
@@ -172,7 +176,7 @@ func (c *Config) playLive(ctx context.Context, live bool, t Test) (_ *scenario.R
 			}
 		}()
 		t.Options.Live = func(ctx context.Context, objects []v1.Object, counters policy.Counters) (*registry.Registry, error) {
-			o := c.Gateway
+			o := opts
 			o.Objects, o.Counters = objects, counters
 			g, err := gateway.Open(ctx, o)
 			if err != nil {

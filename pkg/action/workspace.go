@@ -30,7 +30,10 @@ type Workspace struct {
 
 // Open opens the workspace. Changes may add to the options of its gateway.
 func (c *Config) Open(ctx context.Context, changes ...func(*gateway.Options)) (_ *Workspace, err error) {
-	o := c.Gateway
+	o, err := c.reaching()
+	if err != nil {
+		return nil, err
+	}
 	w := &Workspace{OfFiles: len(c.Files) > 0 || o.Source != nil, config: c}
 	defer func() {
 		if err != nil && w.Store != nil {
