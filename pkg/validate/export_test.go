@@ -1,5 +1,8 @@
 package validate
 
+// EngineFailed is the start of errors about a panic of an engine.
+const EngineFailed = engineFailed
+
 // Forget empties a cache, so that a benchmark compiles anew.
 func Forget(c *Cache) {
 	c.mu.Lock()

@@ -104,12 +104,15 @@ func (s *Schema) running() (engine, error) {
 	return s.engine, nil
 }
 
+// engineFailed is the start of errors about a panic of an engine.
+const engineFailed = "schema engine failed"
+
 // guarded runs a part of compiling and returns its findings, or a panic of an engine, as an error.
 func guarded(compile func() []v1.Violation) (invalid *v1.ValidationError) {
 	var found []v1.Violation
 	defer func() {
 		if p := recover(); p != nil {
-			found = append(found, v1.Violation{Expected: "a schema that can be compiled", Got: "a failure", Message: fmt.Sprintf("schema engine failed: %s", clip.Runes(fmt.Sprint(p), 200))})
+			found = append(found, v1.Violation{Expected: "a schema that can be compiled", Got: "a failure", Message: fmt.Sprintf("%s: %s", engineFailed, clip.Runes(fmt.Sprint(p), 200))})
 		}
 		if len(found) > 0 {
 			invalid = v1.NewValidationError(v1.ManifestInvalid, "", bound(found))
@@ -240,7 +243,7 @@ func (s *Schema) problems(doc any) (found []problem, err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			found, err = nil, fmt.Errorf("schema engine failed: %s", clip.Runes(fmt.Sprint(p), 200))
+			found, err = nil, fmt.Errorf("%s: %s", engineFailed, clip.Runes(fmt.Sprint(p), 200))
 		}
 	}()
 	var seen survey

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"unicode"
 
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server"
@@ -44,15 +45,15 @@ func FuzzHTTP(f *testing.F) {
 			}
 			req.Header.Set("Content-Type", "application/json")
 			for name, value := range map[string]string{"Mcp-Protocol-Version": version, "Mcp-Method": header, "Origin": origin, "Mcp-Session-Id": session, "Authorization": authorization, "Accept": accept} {
+				if strings.ContainsFunc(value, unicode.IsControl) {
+					t.Skip("the client does not send it")
+				}
 				if value != "" {
 					req.Header.Set(name, value)
 				}
 			}
 			res, err := http.DefaultClient.Do(req)
 			if err != nil {
-				if strings.Contains(err.Error(), "invalid header") || strings.Contains(err.Error(), "invalid method") {
-					t.Skip()
-				}
 				t.Fatal(err)
 			}
 			res.Body.Close()

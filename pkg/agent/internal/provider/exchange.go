@@ -99,13 +99,16 @@ func retryAfter(resp *http.Response) (time.Duration, bool) {
 	return 0, false
 }
 
+// Panicked is the start of the error for a response that made its reader panic. Fuzz tests look for it.
+const Panicked = "reading it failed"
+
 // exchange sends a request and reads the response. The reply holds what came before an error.
 func (m *Model) exchange(ctx context.Context, address *url.URL, body Object, b *Builder) (reply agent.Reply, err error) {
 	reader := m.api.Reader(b)
 	defer func() {
 		// A panic about foreign input must not end the process.
 		if p := recover(); p != nil {
-			err = m.fault(fmt.Errorf("reading it failed: %v", p), "")
+			err = m.fault(fmt.Errorf("%s: %v", Panicked, p), "")
 		}
 	}()
 	defer func() { reply = b.reply(m.api.Name, reader) }()
