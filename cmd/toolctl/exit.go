@@ -70,7 +70,7 @@ func exitCode(err error) int {
 		return exitInvalid
 	case errors.As(err, new(*v1.PolicyError)), errors.As(err, new(*netaddr.PrivateError)):
 		return exitRefused
-	case errors.As(err, new(*v1.NotFoundError)):
+	case errors.As(err, new(*v1.NotFoundError)), errors.As(err, new(*action.EmptyError)):
 		return exitNotFound
 	case errors.As(err, &exec):
 		switch exec.Phase {

@@ -1,21 +1,14 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/action"
 )
 
-type importMCPOptions struct {
-	manifestWriter
-	action.ImportServer
-}
-
 func newImportMCPCmd(a *app) *cobra.Command {
-	o := &importMCPOptions{manifestWriter: manifestWriter{app: a}}
+	i, from := &importing{app: a}, &action.ImportServer{}
 	cmd := &cobra.Command{
 		Use:   "mcp [flags] (-- COMMAND [ARG]... | URL)",
 		Short: "Generate the manifest of an MCP server, and of its tools",
@@ -26,15 +19,14 @@ for each of its tools; without --tools, it starts nothing.`,
   toolctl import mcp --name docs --tools https://mcp.example.com/mcp --out tools/`,
 		Args: commandOrURL,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Words = args
-			return o.run(cmd.Context())
+			i.Config, from.Words = a.reaching(cmd.Context()), args
+			return i.run(cmd.Context(), from)
 		},
 	}
-	bindServer(cmd, &o.ServerWords)
-	cmd.Flags().BoolVar(&o.Tools, "tools", false, "query the server, and generate a Tool manifest for each of its tools")
+	bindServer(cmd, &from.ServerWords)
+	cmd.Flags().BoolVar(&from.Tools, "tools", false, "query the server, and generate a Tool manifest for each of its tools")
 	a.bindNetwork(cmd.Flags(), "with --tools, ")
-	o.flags(cmd)
-	return cmd
+	return i.bindNew(cmd)
 }
 
 // bindServer binds the flags that describe an MCP server in addition to its command or URL.
@@ -44,14 +36,4 @@ func bindServer(cmd *cobra.Command, s *action.ServerWords) {
 	f.StringVar(&s.Transport, "transport", "", "transport of a URL: streamable_http or sse (default: streamable_http)")
 	f.StringArrayVar(&s.Env, "env", nil, "environment variable of the command as NAME=VALUE, or NAME to pass on the present value; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("transport", cobra.FixedCompletions([]string{v1.TransportStreamableHTTP, v1.TransportSSE}, noFiles))
-}
-
-func (o *importMCPOptions) run(ctx context.Context) (err error) {
-	o.Config = o.reaching(ctx)
-	o.Noted, o.Offers = o.printNotes, o.warnOffered("was left out")
-	objects, err := o.Run(ctx)
-	if err != nil {
-		return err
-	}
-	return o.write(objects)
 }

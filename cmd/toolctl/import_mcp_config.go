@@ -1,18 +1,14 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
-	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/action"
 )
 
 func newImportMCPConfigCmd(a *app) *cobra.Command {
-	w := &manifestWriter{app: a}
-	cmd := &cobra.Command{
+	i := &importing{app: a}
+	return i.bindNew(&cobra.Command{
 		Use:   "mcp-config FILE",
 		Short: "Generate MCPServer manifests from the configuration of an MCP client",
 		Long: `Generate MCPServer manifests from the configuration of an MCP client: mcpServers (Claude
@@ -25,15 +21,7 @@ a variable, and a warning names it. The command starts no server.`,
   toolctl import mcp-config .vscode/mcp.json --out servers/`,
 		Args: exactArgs(1, "one file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return w.convert(cmd.Context(), args[0], action.MCPConfig)
+			return i.run(cmd.Context(), action.ImportFile{File: args[0], As: action.MCPConfig})
 		},
-	}
-	w.flags(cmd)
-	return cmd
-}
-
-func (a *app) printNotes(notes []string) {
-	for _, n := range notes {
-		fmt.Fprintf(a.err, "warning: %s\n", clip.Line(inspect.Show(n)))
-	}
+	})
 }

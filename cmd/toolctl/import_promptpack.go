@@ -7,8 +7,8 @@ import (
 )
 
 func newImportPromptPackCmd(a *app) *cobra.Command {
-	w := &manifestWriter{app: a}
-	cmd := &cobra.Command{
+	i := &importing{app: a}
+	return i.bindNew(&cobra.Command{
 		Use:   "promptpack FILE",
 		Short: "Generate Tool and Prompt manifests from a PromptPack file",
 		Long: `Generate Tool and Prompt manifests from a PromptPack file (promptpack.org): its tools, and
@@ -18,9 +18,7 @@ workflows, agents, skills, evals and validators that need a model: warnings name
 		Example: `  toolctl import promptpack support.pack.json --out tools/`,
 		Args:    exactArgs(1, "one file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return w.convert(cmd.Context(), args[0], action.PromptPack)
+			return i.run(cmd.Context(), action.ImportFile{File: args[0], As: action.PromptPack})
 		},
-	}
-	w.flags(cmd)
-	return cmd
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/action"
 )
 
@@ -58,8 +60,10 @@ variable replaces it, which must be set wherever the server is used.`,
 
 func (o *mcpConnectOptions) run(ctx context.Context) (err error) {
 	o.Config = o.reaching(ctx)
-	o.Noted, o.Offers = o.printNotes, o.warnOffered("cannot be used")
 	r, err := o.Run(ctx)
+	for _, n := range r.Notes {
+		fmt.Fprintf(o.err, "warning: %s\n", clip.Line(inspect.Show(n)))
+	}
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -36,11 +35,9 @@ func newOverrideCmd(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := strings.Join(args[1:], "")
 			if file != "" {
-				raw, err := a.readInput(cmd.Context(), file, store.MaxDescription)
-				if wrong := (usageError{}); errors.As(err, &wrong) {
-					return usagef("--file: %w", err)
-				} else if err != nil {
-					return err
+				raw, err := a.stored(cmd.Context()).ReadInput(file, store.MaxDescription)
+				if err != nil {
+					return fmt.Errorf("--file: %w", err)
 				}
 				text = string(raw)
 			}

@@ -40,7 +40,7 @@ The exit code is 0 for neutral and compatible, and 1 for the other classes.`,
 		Annotations: formats("table", "json"),
 		Args:        exactArgs(2, "two schema files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return printed(a, schemaChange)((&action.SchemaDiff{Old: args[0], New: args[1], As: diff.Direction(as), Read: a.readInput}).Run(cmd.Context()))
+			return printed(a, schemaChange)((&action.SchemaDiff{Config: a.stored(cmd.Context()), Old: args[0], New: args[1], As: diff.Direction(as)}).Run(cmd.Context()))
 		},
 	}
 	bindChoice(cmd, &as, "as", "what the schemas describe: input (arguments) or output (results)", "input", "output")

@@ -24,20 +24,6 @@ func (a *app) warnStates(states []mcp.ServerState) {
 	}
 }
 
-// warnOffered returns a function that warns of problems of the tools that a server offers. becomes is the consequence
-// for such tools.
-func (a *app) warnOffered(becomes string) func([]mcp.DiscoveredTool) {
-	return func(tools []mcp.DiscoveredTool) {
-		for _, t := range tools {
-			if t.Problem != "" {
-				fmt.Fprintf(a.err, "warning: tool %q %s: %s\n", inspect.Show(t.Remote), becomes, inspect.Show(t.Problem))
-				continue
-			}
-			a.warnTexts(t.Tool)
-		}
-	}
-}
-
 // reasonText says why a server is not ready, for output that names the server already.
 func reasonText(s mcp.ServerState) string {
 	return clip.Line(inspect.Show(s.Why()))

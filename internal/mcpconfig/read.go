@@ -20,7 +20,7 @@ const maxBytes = 1 << 20
 
 // Read converts a configuration file to manifests, sorted by name, and notes for the user who imports it. It also
 // returns the notes with an error. The error lists every reason why a server or the file cannot be read.
-func Read(name string, data []byte) (servers []*v1.MCPServer, notes []string, err error) {
+func Read(name string, data []byte) (servers []v1.Object, notes []string, err error) {
 	if len(data) > maxBytes {
 		return nil, nil, fmt.Errorf("%s: over %d bytes", name, maxBytes)
 	}
@@ -51,7 +51,7 @@ func Read(name string, data []byte) (servers []*v1.MCPServer, notes []string, er
 	if err := errors.Join(errs...); err != nil {
 		return nil, c.notes, err
 	}
-	slices.SortFunc(servers, func(a, b *v1.MCPServer) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	slices.SortFunc(servers, func(a, b v1.Object) int { return strings.Compare(a.Head().Metadata.Name, b.Head().Metadata.Name) })
 	return servers, c.notes, nil
 }
 

@@ -188,17 +188,25 @@ func (c *Config) readArgs(file string, into map[string]json.RawMessage) error {
 func (c *Config) input(file string) (data []byte, name string, err error) {
 	if name = file; file == "-" {
 		name = "stdin"
-		data, err = io.ReadAll(io.LimitReader(c.Stdin, maxArgsBytes+1))
+	}
+	if data, err = c.ReadInput(file, maxArgsBytes); err == nil && len(data) > maxArgsBytes {
+		err = usagef("%s: the arguments are larger than %d bytes", name, maxArgsBytes)
+	}
+	return data, name, err
+}
+
+// ReadInput returns the content of a file, or of Stdin for "-": at most limit bytes, and one more of a larger one.
+func (c *Config) ReadInput(file string, limit int) (data []byte, err error) {
+	if file == "-" {
+		file = "stdin"
+		data, err = io.ReadAll(io.LimitReader(c.Stdin, int64(limit)+1))
 	} else {
-		data, err = regular.ReadUpTo(file, maxArgsBytes)
+		data, err = regular.ReadUpTo(file, limit)
 	}
 	if err != nil {
-		return nil, name, usagef("%s: %w", name, regular.Reason(err))
+		return nil, usagef("%s: %w", file, regular.Reason(err))
 	}
-	if len(data) > maxArgsBytes {
-		return nil, name, usagef("%s: the arguments are larger than %d bytes", name, maxArgsBytes)
-	}
-	return data, name, nil
+	return data, nil
 }
 
 func isYAML(name string) bool {

@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/mcpconfig"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/importer"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/store"
@@ -31,18 +32,16 @@ type ServerWords struct {
 	Transport string
 	// Env are variables of the command as NAME=VALUE, or NAME to pass on the present value.
 	Env []string
-	// Noted is called with the replacements of secrets before a server is queried.
-	Noted func(notes []string)
 }
 
-// manifest returns the manifest of the server.
-func (s *ServerWords) manifest() (*v1.MCPServer, error) {
+// manifest returns the manifest of the server, and notes on the secrets that variables replace in it.
+func (s *ServerWords) manifest() (*v1.MCPServer, []string, error) {
 	if s.Name != "" && !v1.IsName(s.Name) {
-		return nil, usagef("--name %q is not a legal name: expected lower-case letters, digits, '-', '_' and '.'", s.Name)
+		return nil, nil, usagef("--name %q is not a legal name: expected lower-case letters, digits, '-', '_' and '.'", s.Name)
 	}
 	server, notes, err := mcpconfig.Server(s.Name, s.Words)
 	if err != nil {
-		return nil, &InvalidError{err}
+		return nil, nil, &InvalidError{err}
 	}
 	server.Spec.Transport = s.Transport
 	for _, e := range s.Env {
@@ -56,12 +55,9 @@ func (s *ServerWords) manifest() (*v1.MCPServer, error) {
 		server.Spec.Env[name] = value
 	}
 	if errs := errorsOf(server.Validate()); len(errs) > 0 {
-		return nil, usagef("%s", errs[0].Message)
+		return nil, nil, usagef("%s", errs[0].Message)
 	}
-	if s.Noted != nil {
-		s.Noted(notes)
-	}
-	return server, nil
+	return server, notes, nil
 }
 
 // asked returns the server with the original values that the person gave. The manifest may have variables in their
@@ -94,50 +90,61 @@ func (c *Config) AskServer(ctx context.Context, s *v1.MCPServer) (_ mcp.ServerSt
 	return g.Discover(ctx, s.Key())[0], nil
 }
 
-// offered returns the usable tools of an MCP server. offers is called with all of its tools, also those with a
-// problem.
-func (c *Config) offered(ctx context.Context, s *v1.MCPServer, offers func([]mcp.DiscoveredTool)) ([]mcp.DiscoveredTool, error) {
+// offered returns the usable tools of an MCP server, and notes on problems of its tools. left says what happens to tools
+// that are not usable.
+func (c *Config) offered(ctx context.Context, s *v1.MCPServer, left string) (usable []mcp.DiscoveredTool, notes []string, err error) {
 	state, err := c.AskServer(ctx, s)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case !state.Ready && ctx.Err() != nil:
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	case !state.Ready:
-		return nil, state.Failure()
+		return nil, nil, state.Failure()
 	}
-	if offers != nil {
-		offers(state.Tools)
+	for _, t := range state.Tools {
+		if t.Problem != "" {
+			notes = append(notes, fmt.Sprintf("tool %q %s: %s", inspect.Show(t.Remote), left, t.Problem))
+			continue
+		}
+		usable = append(usable, t)
+		for _, f := range inspect.Tool(t.Tool) {
+			notes = append(notes, fmt.Sprintf("%s: %s: %s", ObjectName(t.Tool.Key()), v1.FieldPath(f.Path), f.Message))
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(state.Tools), func(t mcp.DiscoveredTool) bool { return t.Problem != "" }), nil
+	return usable, notes, nil
 }
 
-// ImportServer generates the manifest of one MCP server, and of its tools.
+// ImportServer makes the manifest of one MCP server, and of its tools.
 type ImportServer struct {
-	*Config
 	ServerWords
 	// Tools queries the server for its tools. Otherwise toolctl does not start the server.
 	Tools bool
-	// Offers is called with the tools that the server offers; those with a problem are left out.
-	Offers func([]mcp.DiscoveredTool)
 }
 
-// Run generates the manifests.
-func (i *ImportServer) Run(ctx context.Context) ([]v1.Object, error) {
-	server, err := i.manifest()
-	if err != nil || !i.Tools {
-		return []v1.Object{server}, err
+// Read makes the manifests.
+func (i *ImportServer) Read(ctx context.Context, c *Config, _ string) (*importer.Result, error) {
+	server, notes, err := i.manifest()
+	if err != nil {
+		return nil, err
 	}
-	offered, err := i.offered(ctx, i.asked(server), i.Offers)
-	objects := []v1.Object{server}
+	r := imported(notes, server)
+	if !i.Tools {
+		return r, nil
+	}
+	offered, notes, err := c.offered(ctx, i.asked(server), "was left out")
+	if err != nil {
+		return r, err
+	}
+	r.Warn(notes...)
 	taken := map[string]bool{server.Metadata.Name: true}
 	for _, found := range offered {
 		t := v1.NewObject(v1.KindTool).(*v1.Tool)
 		t.Spec = found.Tool.Spec
 		t.Metadata.Name = freeName(server.Metadata.Name+"__"+manifest.Name(found.Remote), taken)
-		objects = append(objects, t)
+		r.Manifests = append(r.Manifests, importer.Manifest{Origin: found.Remote, Object: t})
 	}
-	return objects, err
+	return r, nil
 }
 
 // freeName returns a name that no other manifest has, and reserves it.
@@ -158,7 +165,6 @@ type Connect struct {
 	Unasked bool
 	// Replace replaces a server with the same name.
 	Replace bool
-	Offers  func([]mcp.DiscoveredTool)
 }
 
 // Connected is the result of a [Connect].
@@ -166,31 +172,33 @@ type Connected struct {
 	Server v1.Key
 	// Tools is the number of usable tools, or -1 if the server was not queried.
 	Tools int
+	// Notes name the variables that replace secrets, and problems of the tools.
+	Notes []string
 }
 
-// Run queries the server and adds it.
-func (c *Connect) Run(ctx context.Context) (*Connected, error) {
-	server, err := c.manifest()
+// Run queries the server and adds it. The result has Notes even if that fails.
+func (c *Connect) Run(ctx context.Context) (done Connected, err error) {
+	server, notes, err := c.manifest()
 	if err != nil {
-		return nil, err
+		return done, err
 	}
 	if server.Metadata.Namespace = c.Namespace; c.Namespace != "" && !v1.IsName(c.Namespace) {
-		return nil, usagef("-n %q is not a legal name of a namespace", c.Namespace)
+		return done, usagef("-n %q is not a legal name of a namespace", c.Namespace)
 	}
-	done := &Connected{server.Key(), -1}
+	done = Connected{server.Key(), -1, notes}
 	if !c.Unasked {
-		tools, err := c.offered(ctx, server, c.Offers)
+		tools, notes, err := c.offered(ctx, server, "cannot be used")
 		if err != nil {
-			return nil, err
+			return done, err
 		}
-		done.Tools = len(tools)
+		done.Tools, done.Notes = len(tools), append(done.Notes, notes...)
 	}
 	o := store.ApplyOptions{Set: connectedSet, By: c.By, Command: "mcp connect"}
 	if !c.Replace {
 		o.Expect = map[v1.Key]int64{server.Key(): 0}
 	}
 	if err := c.noFiles(notServers); err != nil {
-		return nil, err
+		return done, err
 	}
 	return done, c.withStore(ctx, true, func(s store.Store) error {
 		_, err := s.Apply(ctx, []v1.Object{server}, o)

@@ -1,17 +1,15 @@
 package action_test
 
 import (
-	"context"
 	"errors"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/action"
-	"toolctl.dev/toolctl/pkg/openapi"
+	"toolctl.dev/toolctl/pkg/importer"
+	"toolctl.dev/toolctl/pkg/manifest"
 )
 
 const petstore = `openapi: 3.0.3
@@ -26,30 +24,29 @@ paths:
 // again.
 func TestImportOpenAPI(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pets")
-	var taken []string
-	run := func(change func(*action.ImportOpenAPI)) (*action.ImportedOpenAPI, error) {
-		taken = nil
-		i := &action.ImportOpenAPI{Config: &action.Config{Stdin: io.NopCloser(strings.NewReader(petstore))}, Source: "-", Dir: dir, Taken: func(flags []string) { taken = flags }}
-		change(i)
+	run := func(change func(*action.Import, *action.ImportOpenAPI)) (*importer.Result, error) {
+		from := &action.ImportOpenAPI{Source: "-"}
+		i := &action.Import{Config: &action.Config{Stdin: strings.NewReader(petstore)}, From: from, Dir: dir}
+		change(i, from)
 		return i.Run(t.Context())
 	}
-	if r, err := run(func(i *action.ImportOpenAPI) {
-		i.Tools.Prefix = "shop-"
-		i.Given = func(f string) bool { return f == "prefix" }
-	}); err != nil || len(r.Report.Changes) != 1 || taken != nil {
-		t.Fatalf("got %+v, %v, taken %v", r, err, taken)
+	if r, err := run(func(_ *action.Import, from *action.ImportOpenAPI) {
+		from.Prefix = "shop-"
+		from.Given = func(f string) bool { return f == "prefix" }
+	}); err != nil || len(r.Changes) != 1 || r.Reused != nil {
+		t.Fatalf("got %+v, %v", r, err)
 	}
-	r, err := run(func(*action.ImportOpenAPI) {})
-	if err != nil || r.Report.Changes[0].Action != openapi.ActionUnchanged || !slices.Equal(taken, []string{"--prefix shop-"}) {
-		t.Errorf("got %+v, %v, taken %v", r, err, taken)
-	}
-	if r, err := run(func(i *action.ImportOpenAPI) { i.Dir, i.Include = "", []string{"tag=none"} }); err != nil || !r.Empty() || r.Report != nil {
+	r, err := run(func(*action.Import, *action.ImportOpenAPI) {})
+	if err != nil || r.Changes[0].Action != importer.ActionUnchanged || !slices.Equal(r.Reused, []string{"--prefix shop-"}) {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	for _, change := range []func(*action.ImportOpenAPI){
-		func(i *action.ImportOpenAPI) { i.Dir, i.Folder.Prune = "", true },
-		func(i *action.ImportOpenAPI) { i.Include = []string{"none"} },
-		func(i *action.ImportOpenAPI) { i.Source = "none.yaml" },
+	if r, err := run(func(i *action.Import, from *action.ImportOpenAPI) { i.Dir, from.Include = "", []string{"tag=none"} }); !errors.As(err, new(*action.EmptyError)) || r.Changes != nil {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	for _, change := range []func(*action.Import, *action.ImportOpenAPI){
+		func(i *action.Import, _ *action.ImportOpenAPI) { i.Dir, i.Prune = "", true },
+		func(_ *action.Import, from *action.ImportOpenAPI) { from.Include = []string{"none"} },
+		func(_ *action.Import, from *action.ImportOpenAPI) { from.Source = "none.yaml" },
 	} {
 		if _, err := run(change); !wrong(err) {
 			t.Errorf("got %v, want wrong usage", err)
@@ -71,27 +68,41 @@ func TestListSorted(t *testing.T) {
 	}
 }
 
-// TestImport checks that unsupported parts are noted, and that an unreadable file is invalid.
+// TestImport checks that an unreadable file is invalid, and that files are overwritten only if that is forced.
 func TestImport(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "none", "", "hi")
-	i := &action.Import{File: filepath.Join(dir, "none.yaml"), As: action.MCPConfig, Read: readAll("{}")}
+	i := &action.Import{Config: &action.Config{}, From: action.ImportFile{File: filepath.Join(dir, "none.yaml"), As: action.MCPConfig}}
 	if _, err := i.Run(t.Context()); !errors.As(err, new(*action.InvalidError)) {
 		t.Errorf("got %v, want that it is invalid", err)
 	}
-	i.Read = readAll(`{"mcpServers": {"docs": {"command": "docs-server"}}}`)
-	objects, err := i.Run(t.Context())
-	if err != nil || len(objects) != 1 || objects[0].Head().Kind != v1.KindMCPServer {
-		t.Fatalf("got %v, %v", objects, err)
+	run := func(change func(*action.Import)) (*importer.Result, error) {
+		i := &action.Import{Config: &action.Config{}, Dir: dir}
+		i.Stdin = strings.NewReader(`{"mcpServers": {"docs": {"command": "docs-server", "shady": true}}}`)
+		i.From = action.ImportFile{File: "-", As: action.MCPConfig}
+		change(i)
+		return i.Run(t.Context())
 	}
-	if paths, err := action.WriteManifests(dir, objects, false); err != nil || len(paths) != 1 {
-		t.Errorf("got %v, %v", paths, err)
+	if r, err := run(func(i *action.Import) { i.Namespace = "team" }); err != nil || len(r.Changes) != 1 || len(r.Warnings) != 1 || r.Manifests[0].Object.Head().Namespace() != "team" {
+		t.Errorf("got %+v, %v", r, err)
 	}
-	if paths, err := action.WriteManifests(dir, objects, false); err == nil || len(paths) != 0 {
-		t.Errorf("got %v, want that the file is there", paths)
+	if r, err := run(func(*action.Import) {}); err == nil || len(r.Changes) != 0 {
+		t.Errorf("got %+v, %v, want that the file exists", r, err)
+	}
+	if r, err := run(func(i *action.Import) { i.Force = true }); err != nil || len(r.Changes) != 1 {
+		t.Errorf("got %+v, %v", r, err)
 	}
 }
 
-func readAll(text string) func(context.Context, string, int) ([]byte, error) {
-	return func(context.Context, string, int) ([]byte, error) { return []byte(text), nil }
+// TestImportOfOneName checks that a tool and a prompt with the same name get a file each.
+func TestImportOfOneName(t *testing.T) {
+	dir := t.TempDir()
+	i := &action.Import{Config: &action.Config{}, Dir: dir, From: action.ImportFile{File: "-", As: action.PromptPack}}
+	i.Stdin = strings.NewReader(`{"prompts": {"help": {"system_template": "Help"}}, "tools": {"help": {"description": "Helps"}}}`)
+	if _, err := i.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if set, err := manifest.Load(t.Context(), []string{dir}, manifest.Options{}); err != nil || len(set.Objects) != 2 {
+		t.Errorf("got %+v, %v, want two objects", set, err)
+	}
 }

@@ -21,23 +21,22 @@ import (
 
 // SchemaDiff classifies the change of a JSON Schema for users of the old schema.
 type SchemaDiff struct {
+	*Config
 	// Old and New are files, or parts of files as FILE#POINTER; "-" is stdin.
 	Old, New string
 	As       diff.Direction
-	// Read returns the content of a file, or of stdin for "-". It may stop one byte after limit.
-	Read func(ctx context.Context, file string, limit int) ([]byte, error)
 }
 
 // Run compares the schemas.
-func (d *SchemaDiff) Run(ctx context.Context) (change diff.SchemaChange, err error) {
+func (d *SchemaDiff) Run(context.Context) (change diff.SchemaChange, err error) {
 	if d.As != diff.Input && d.As != diff.Output {
 		return change, usagef("--as %q: expected input or output", d.As)
 	}
-	before, err := d.read(ctx, d.Old)
+	before, err := d.read(d.Old)
 	if err != nil {
 		return change, err
 	}
-	after, err := d.read(ctx, d.New)
+	after, err := d.read(d.New)
 	if err != nil {
 		return change, err
 	}
@@ -45,12 +44,12 @@ func (d *SchemaDiff) Run(ctx context.Context) (change diff.SchemaChange, err err
 }
 
 // read reads FILE or FILE#POINTER.
-func (d *SchemaDiff) read(ctx context.Context, name string) (json.RawMessage, error) {
+func (d *SchemaDiff) read(name string) (json.RawMessage, error) {
 	path, pointer, part := strings.Cut(name, "#")
 	if _, err := os.Stat(name); err == nil {
 		path, pointer, part = name, "", false
 	}
-	data, err := d.Read(ctx, path, validate.DefaultMaxSchemaBytes)
+	data, err := d.ReadInput(path, validate.DefaultMaxSchemaBytes)
 	if err != nil {
 		return nil, err
 	}

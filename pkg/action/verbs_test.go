@@ -1,7 +1,6 @@
 package action_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -70,8 +69,8 @@ func TestConnect(t *testing.T) {
 	if want := (action.Connection{Name: "docs", Namespace: "default", Source: "connect", Transport: "stdio", Address: "docs-server"}); err != nil || len(all) != 1 || all[0] != want {
 		t.Errorf("got %+v, %v", all, err)
 	}
-	made, err := (&action.ImportServer{Config: c, ServerWords: words}).Run(t.Context())
-	if err != nil || len(made) != 1 || made[0].(*v1.MCPServer).Spec.Env["KEY"] != "${KEY}" {
+	made, err := (&action.Import{Config: c, From: &action.ImportServer{ServerWords: words}}).Run(t.Context())
+	if err != nil || len(made.Manifests) != 1 || made.Manifests[0].Object.(*v1.MCPServer).Spec.Env["KEY"] != "${KEY}" {
 		t.Errorf("import: got %v, %v", made, err)
 	}
 	if _, err := (&action.Disconnect{Config: connect.Config, Names: []string{"none"}}).Run(t.Context()); !errors.As(err, new(*v1.NotFoundError)) {
@@ -148,19 +147,15 @@ func TestClient(t *testing.T) {
 // TestSchemaDiff checks that a pointer selects a part of a document, and that a document that is not a schema is
 // refused.
 func TestSchemaDiff(t *testing.T) {
-	d := &action.SchemaDiff{As: diff.Input, Old: "a#/spec", New: "b", Read: func(_ context.Context, file string, _ int) ([]byte, error) {
-		switch file {
-		case "a":
-			return []byte("spec: {type: object}"), nil
-		case "b":
-			return []byte("{type: object, required: [x]}"), nil
-		}
-		return nil, os.ErrNotExist
-	}}
+	a := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(a, []byte("spec: {type: object}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := &action.SchemaDiff{Config: &action.Config{Stdin: strings.NewReader("{type: object, required: [x]}")}, As: diff.Input, Old: a + "#/spec", New: "-"}
 	if r, err := d.Run(t.Context()); err != nil || r.Class != diff.Breaking {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	for _, old := range []string{"a#/sepc", "a#spec"} {
+	for _, old := range []string{a + "#/sepc", a + "#spec"} {
 		if d.Old = old; !wrong(func() error { _, err := d.Run(t.Context()); return err }()) {
 			t.Errorf("%s is not wrong usage", old)
 		}

@@ -2,7 +2,7 @@
 //
 //	doc, err := openapi.Load(ctx, "petstore.yaml", openapi.LoadOptions{})
 //	set, err := doc.Import(ctx, openapi.Options{})
-//	report, err := set.WriteFolder(ctx, "tools", openapi.FolderOptions{})
+//	err = set.Write(ctx, "tools", importer.WriteOptions{})
 //
 // # Mapping
 //
@@ -18,13 +18,6 @@
 //
 // Everything that a Tool manifest cannot express is reported: as a warning if the tool works
 // without it, else as the reason for skipping the operation.
-//
-// # Importing again
-//
-// [Set.WriteFolder] keeps the manifests that it generated last in the file [LockFile] beside the
-// manifests. The next import merges three ways, field by field: changes made only in the document
-// are applied, changes made only in the file are kept, and a field that both changed differently
-// keeps the file's value and is reported as a conflict.
 //
 // # Bounds
 //

@@ -12,6 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/importer"
 	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
 	"toolctl.dev/toolctl/pkg/openapi/internal/schema"
 	jsonschema "toolctl.dev/toolctl/pkg/schema"
@@ -224,7 +225,7 @@ func (d *Document) nameOperations(prefix string) {
 		o := &d.operations[i]
 		o.name = toolName(prefix, o.id, o.method, o.path)
 		if taken[o.name] {
-			o.name = withHash(o.name, o.key())
+			o.name = importer.UniqueName(o.name, o.key())
 		}
 		taken[o.name] = true
 	}

@@ -1,7 +1,6 @@
 package openapi_test
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/openapi"
 )
 
@@ -59,11 +59,15 @@ func load(t testing.TB, path string, o openapi.Options) *openapi.Set {
 
 func stream(t testing.TB, set *openapi.Set) string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := set.WriteStream(&b); err != nil {
-		t.Fatal(err)
+	var docs []string
+	for _, tool := range set.Tools {
+		text, err := manifest.MarshalYAML(tool.Manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs = append(docs, string(text))
 	}
-	return b.String()
+	return strings.Join(docs, "---\n")
 }
 
 func report(set *openapi.Set) string {

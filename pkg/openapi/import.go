@@ -19,14 +19,15 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/importer"
 	"toolctl.dev/toolctl/pkg/openapi/internal/schema"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
 // Options are the settings of an import. The zero value imports every operation.
 //
-// Options with a JSON name are saved in the [LockFile] of a folder, so that the next import into the
-// folder can reuse them: see [LastOptions].
+// Options with a JSON name are saved in the [importer.LockFile] of a folder, so that the next import into the
+// folder can reuse them: see [importer.LastOptions].
 type Options struct {
 	// Filter selects operations.
 	Filter Filter `json:"-"`
@@ -54,26 +55,13 @@ const DefaultMaxSchemaBytes = 128 << 10
 
 // A Set is the result of importing a document.
 type Set struct {
-	// Private are the hosts, with ports, that the tools cannot reach, because they are on this machine or in a
-	// private network and [Options.AllowPrivateNetwork] is not set. They are sorted.
-	Private []string
-	// Source, Title and Version are those of the document.
-	Source, Title, Version string
+	importer.Result
 	// Tools are the manifests, sorted by name.
 	Tools []Tool
-	// Skipped are the operations that could not be imported, in the order of the document.
-	Skipped []Skip
-	// Warnings describe the parts of the document that could not be kept.
-	Warnings []v1.Violation
-	// Env are the environment variables that the tools read, sorted.
-	Env []EnvUse
 	// Operations is the number of operations in the document, including those that the filter left out.
 	Operations int
 	// Tags are the tags of all operations, sorted.
 	Tags []string
-
-	operations map[string]string // all operations of the document: key -> operationId
-	options    Options           // the options of this import
 }
 
 // A Tool is the manifest of one operation.
@@ -84,22 +72,6 @@ type Tool struct {
 	Manifest *v1.Tool
 }
 
-// A Skip is an operation that was not imported.
-type Skip struct {
-	// Operation is method and path. Example: POST /upload.
-	Operation string `json:"operation"`
-	// Reason is one sentence.
-	Reason string `json:"reason"`
-}
-
-// EnvUse is an environment variable and the hosts to which its value is sent.
-type EnvUse struct {
-	// Variable is the name of the variable. Example: PETSTORE_API_KEY.
-	Variable string `json:"variable"`
-	// Hosts are the hosts that receive the value, sorted.
-	Hosts []string `json:"hosts"`
-}
-
 var isEnvPrefix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`) })
 
 // maxOutput is the maximum size of all manifests together, in bytes.
@@ -108,7 +80,7 @@ const maxOutput = 512 << 20
 // Import makes manifests from the operations that the filter selects. An operation that cannot be imported is skipped
 // with a reason. For a document without a usable server, the error asks for one.
 func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
-	given := Options{Server: o.Server, Namespace: o.Namespace, Prefix: o.Prefix, EnvPrefix: o.EnvPrefix, AllowPrivateNetwork: o.AllowPrivateNetwork}
+	given := o
 	if !validPrefix(o.Prefix) {
 		return nil, fmt.Errorf("prefix %q: expected lower-case letters, digits, '-' and '_', starting with a letter or digit, at most 32 long", o.Prefix)
 	}
@@ -135,13 +107,14 @@ func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 		d.limit = DefaultMaxSchemaBytes
 	}
 	d.nameOperations(o.Prefix)
-	s := &Set{Source: d.Source, Title: d.Title, Version: d.Version, operations: map[string]string{}, options: given}
+	s := &Set{Result: importer.Result{Source: d.Source, Title: d.Title, Version: d.Version, Origins: map[string]bool{}, Options: given,
+		Annotations: []string{AnnotationSource, AnnotationOperation, AnnotationVersion, AnnotationHash}}}
 	items := map[string]*openapi3.PathItem{}
 	env := map[string]map[string]bool{}
 	size := 0
 	for i := range d.operations {
 		op := &d.operations[i]
-		s.operations[op.key()] = op.id
+		s.Origins[op.key()] = true
 		tags, _ := textList(op.raw["tags"])
 		s.Tags = append(s.Tags, tags...)
 		if !o.Filter.takes(tags, op.path, op.method, op.id) {
@@ -156,7 +129,7 @@ func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 			return nil, err
 		}
 		if skip != "" {
-			s.Skipped = append(s.Skipped, Skip{op.key(), skip})
+			s.Skipped = append(s.Skipped, importer.Skip{Operation: op.key(), Reason: skip})
 			continue
 		}
 		if size += len(tool.Spec.InputSchema) + len(tool.Spec.OutputSchema); size > maxOutput {
@@ -180,8 +153,11 @@ func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 	slices.SortFunc(s.Tools, func(a, b Tool) int {
 		return cmp.Compare(a.Manifest.Metadata.Name, b.Manifest.Metadata.Name)
 	})
+	for _, t := range s.Tools {
+		s.Manifests = append(s.Manifests, importer.Manifest{Origin: t.Operation, Object: t.Manifest})
+	}
 	for _, v := range slices.Sorted(maps.Keys(env)) {
-		s.Env = append(s.Env, EnvUse{v, slices.Sorted(maps.Keys(env[v]))})
+		s.Env = append(s.Env, importer.EnvUse{Variable: v, Hosts: slices.Sorted(maps.Keys(env[v]))})
 	}
 	s.Warnings = slices.Clone(d.warnings)
 	slices.SortStableFunc(s.Warnings, func(a, b v1.Violation) int { return cmp.Compare(a.Path, b.Path) })

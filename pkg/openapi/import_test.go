@@ -10,6 +10,7 @@ import (
 	"github.com/jmespath/go-jmespath"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/importer"
 	"toolctl.dev/toolctl/pkg/openapi"
 )
 
@@ -341,7 +342,7 @@ func TestEnvNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]openapi.EnvUse{{Variable: want, Hosts: []string{"a.example"}}}, set.Env); diff != "" {
+		if diff := cmp.Diff([]importer.EnvUse{{Variable: want, Hosts: []string{"a.example"}}}, set.Env); diff != "" {
 			t.Errorf("%q: %s", title, diff)
 		}
 		set, err = doc.Import(t.Context(), openapi.Options{EnvPrefix: "MINE"})
@@ -374,7 +375,7 @@ func TestCheck(t *testing.T) {
 		}
 		return nil
 	}})
-	if diff := cmp.Diff([]openapi.Skip{{Operation: "GET /a", Reason: "its input schema cannot be used: refused"}}, set.Skipped); diff != "" {
+	if diff := cmp.Diff([]importer.Skip{{Operation: "GET /a", Reason: "its input schema cannot be used: refused"}}, set.Skipped); diff != "" {
 		t.Error(diff)
 	}
 	if len(set.Tools) != 1 || set.Tools[0].Manifest.Spec.OutputSchema != nil || len(set.Warnings) == 0 {

@@ -16,6 +16,27 @@ import (
 	"toolctl.dev/toolctl/pkg/openapi"
 )
 
+const petDoc = `
+openapi: 3.0.3
+info: {title: Pets, version: "1"}
+servers: [{url: https://pets.example}]
+paths:
+  /pets:
+    get:
+      operationId: listPets
+      summary: List pets
+      tags: [read]
+      parameters:
+        - {name: limit, in: query, schema: {type: integer, maximum: 100}}
+      responses: {'204': {description: none}}
+    post:
+      operationId: createPet
+      summary: Add a pet
+      tags: [write]
+      requestBody: {required: true, content: {application/json: {schema: {type: object, required: [name], properties: {name: {type: string}}}}}}
+      responses: {'204': {description: none}}
+`
+
 func TestLoadURL(t *testing.T) {
 	mux := http.NewServeMux()
 	fetched := 0

@@ -1,17 +1,12 @@
 package openapi
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 	"unicode"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/importer"
 )
-
-// maxName is the maximum length of generated names: that of a DNS-1123 label (RFC 1123), which is
-// also short enough for the wire.
-const maxName = 63
 
 // kebab converts an identifier to lower case with dashes: getPetById becomes get-pet-by-id, and
 // repos/list-for-org becomes repos-list-for-org. Characters other than ASCII letters and digits
@@ -55,17 +50,10 @@ func toolName(prefix, operationID, method, path string) string {
 	if prefix != "" {
 		name = prefix + name
 	}
-	if len(name) > maxName {
-		name = withHash(name, method+" "+path)
+	if len(name) > importer.MaxName {
+		name = importer.UniqueName(name, method+" "+path)
 	}
 	return name
-}
-
-// withHash makes a name unique with eight hexadecimal digits that depend only on the operation.
-func withHash(name, operation string) string {
-	sum := sha256.Sum256([]byte(operation))
-	cut := strings.TrimRight(name[:min(len(name), maxName-9)], "-_.")
-	return cut + "-" + hex.EncodeToString(sum[:4])
 }
 
 // fieldName converts a name so that a Go template can use it as {{.name}}.
@@ -114,7 +102,7 @@ func envName(title string) string {
 // labelValue converts a text to a legal label value, or returns "".
 func labelValue(s string) string {
 	v := kebab(s)
-	v = strings.Trim(v[:min(len(v), maxName)], "-")
+	v = strings.Trim(v[:min(len(v), importer.MaxName)], "-")
 	return v
 }
 

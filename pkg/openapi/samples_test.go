@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"toolctl.dev/toolctl/pkg/importer"
 	"toolctl.dev/toolctl/pkg/openapi"
 )
 
@@ -87,19 +88,18 @@ func importSample(t *testing.T, path string) {
 	}
 	checkTools(t, set)
 	out := filepath.Join(t.TempDir(), "tools")
-	if _, err := set.WriteFolder(t.Context(), out, openapi.FolderOptions{}); err != nil {
+	if err := set.Write(t.Context(), out, importer.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := set.WriteFolder(t.Context(), out, openapi.FolderOptions{Prune: true})
-	if err != nil {
+	if err := set.Write(t.Context(), out, importer.WriteOptions{Prune: true}); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range report.Changes {
-		if c.Action != openapi.ActionUnchanged {
+	for _, c := range set.Changes {
+		if c.Action != importer.ActionUnchanged {
 			t.Errorf("the second import: %s %s", c.Action, c.File)
 		}
 	}
-	if st, err := os.Stat(filepath.Join(out, openapi.LockFile)); err == nil {
+	if st, err := os.Stat(filepath.Join(out, importer.LockFile)); err == nil {
 		t.Logf("lock file: %d bytes", st.Size())
 	}
 }

@@ -1,18 +1,19 @@
-package openapi
+package importer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
 )
 
 // LockFile is the name of the file that holds the manifests as last generated. It is JSON, to be
@@ -22,30 +23,32 @@ const LockFile = "openapi-import.lock"
 
 // lock is the content of LockFile.
 type lock struct {
-	Comment string      `json:"comment"`
-	Source  string      `json:"source"`
-	Title   string      `json:"title"`
-	Version string      `json:"version,omitempty"`
-	Options Options     `json:"options,omitzero"`
-	Tools   []lockEntry `json:"tools"`
+	Comment string          `json:"comment"`
+	Source  string          `json:"source"`
+	Title   string          `json:"title"`
+	Version string          `json:"version,omitempty"`
+	Options json.RawMessage `json:"options,omitempty"`
+	Tools   []lockEntry     `json:"tools"`
 }
 
-// LastOptions returns the options of the last import into a folder, or the zero Options for a new
-// folder. Options that are not saved are zero.
-func LastOptions(dir string) (Options, error) {
+// LastOptions reads the options of the last import into a folder. It changes nothing for a new folder.
+func LastOptions(dir string, into any) error {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Options{}, nil
+		return nil
 	}
 	if err != nil {
-		return Options{}, err
+		return err
 	}
 	defer func() { _ = root.Close() }() // nothing is written
 	l, err := readLock(root)
-	if err != nil {
-		return Options{}, fmt.Errorf("%s: %w", dir, err)
+	if err != nil || l.Options == nil {
+		return err
 	}
-	return l.Options, nil
+	if err := strict(l.Options, into); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	return nil
 }
 
 const lockComment = "Written by toolctl import openapi: the manifests as they were last generated. The next import compares with them to keep changes made by hand. Remove an entry to import its operation again."
@@ -63,35 +66,75 @@ type lockEntry struct {
 // maxLock is the maximum size of a lock file, in bytes.
 const maxLock = 1 << 30
 
-func readLock(root *os.Root) (*lock, error) {
+func readLock(root *os.Root) (_ *lock, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", root.Name(), err)
+		}
+	}()
 	data, err := readFile(root, LockFile, maxLock)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &lock{Comment: lockComment}, nil
+		return &lock{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
 	var l lock
-	if err := dec.Decode(&l); err != nil {
-		return nil, fmt.Errorf("%s: %w: restore it from version control, or remove it to import into new files", LockFile, err)
+	if err := strict(data, &l); err != nil {
+		return nil, err
 	}
 	for i, e := range l.Tools {
 		base, ok := strings.CutSuffix(e.File, ".yaml")
 		if !ok || !v1.IsName(base) {
 			return nil, fmt.Errorf("%s: tools[%d].file: %q is not a file of an import", LockFile, i, e.File)
 		}
-		if _, err := doc.Parse(e.Manifest); err != nil {
+		if _, err := tree("", e.Manifest); err != nil {
 			return nil, fmt.Errorf("%s: tools[%d].manifest: %w", LockFile, i, err)
 		}
 	}
 	return &l, nil
 }
 
-func (l *lock) encode() ([]byte, error) {
+// strict reads JSON of a lock file and refuses unknown fields.
+func strict(data []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return fmt.Errorf("%s: %w: restore it from version control, or remove it to import into new files", LockFile, err)
+	}
+	return nil
+}
+
+// write writes the lock file, unless it would not change.
+func (l *lock) write(root *os.Root, options any) error {
 	l.Comment = lockComment
-	return manifest.MarshalJSON(l)
+	slices.SortFunc(l.Tools, func(a, b lockEntry) int { return cmp.Compare(a.File, b.File) })
+	if raw, err := json.Marshal(options); err != nil {
+		return err
+	} else if string(raw) != "{}" {
+		l.Options = raw
+	}
+	text, err := manifest.MarshalJSON(l)
+	if err != nil {
+		return err
+	}
+	if before, err := readFile(root, LockFile, maxLock); err == nil && bytes.Equal(before, text) {
+		return nil
+	}
+	return writeFile(root, LockFile, text)
+}
+
+// tree reads the text of a manifest by the rules of manifests.
+func tree(name string, text []byte) (v any, err error) {
+	raw, violations := manifest.ToJSON(name, text)
+	for _, f := range violations {
+		if !f.IsWarning() {
+			return nil, errors.New(f.String())
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	return v, dec.Decode(&v)
 }
 
 func readFile(root *os.Root, name string, limit int64) ([]byte, error) {

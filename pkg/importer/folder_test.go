@@ -1,4 +1,4 @@
-package openapi_test
+package importer_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"toolctl.dev/toolctl/pkg/importer"
 	"toolctl.dev/toolctl/pkg/openapi"
 )
 
@@ -43,7 +44,7 @@ type folder struct {
 
 func newFolder(t *testing.T) *folder { return &folder{t: t, dir: filepath.Join(t.TempDir(), "tools")} }
 
-func (f *folder) importDoc(text string, o openapi.FolderOptions) *openapi.Report {
+func (f *folder) importDoc(text string, o importer.WriteOptions) *importer.Result {
 	f.t.Helper()
 	r, err := f.tryImport(text, openapi.Options{}, o)
 	if err != nil {
@@ -52,7 +53,7 @@ func (f *folder) importDoc(text string, o openapi.FolderOptions) *openapi.Report
 	return r
 }
 
-func (f *folder) tryImport(text string, o openapi.Options, fo openapi.FolderOptions) (*openapi.Report, error) {
+func (f *folder) tryImport(text string, o openapi.Options, fo importer.WriteOptions) (*importer.Result, error) {
 	f.t.Helper()
 	doc, err := openapi.Parse([]byte(text), filepath.Join(f.from, "pets.yaml"), "", nil)
 	if err != nil {
@@ -62,7 +63,7 @@ func (f *folder) tryImport(text string, o openapi.Options, fo openapi.FolderOpti
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return set.WriteFolder(f.t.Context(), f.dir, fo)
+	return &set.Result, set.Write(f.t.Context(), f.dir, fo)
 }
 
 func (f *folder) read(name string) string {
@@ -105,7 +106,7 @@ func (f *folder) all() map[string]string {
 	return m
 }
 
-func summary(r *openapi.Report) []string {
+func summary(r *importer.Result) []string {
 	var out []string
 	for _, c := range r.Changes {
 		line := c.Action + " " + c.File
@@ -120,7 +121,7 @@ func summary(r *openapi.Report) []string {
 	return out
 }
 
-func (f *folder) want(r *openapi.Report, lines ...string) {
+func (f *folder) want(r *importer.Result, lines ...string) {
 	f.t.Helper()
 	if diff := cmp.Diff(lines, summary(r)); diff != "" {
 		f.t.Errorf("report (-want +got):\n%s", diff)
@@ -137,12 +138,12 @@ func replace(t *testing.T, text, from, to string) string {
 
 func TestImportAgainChangesNothing(t *testing.T) {
 	f := newFolder(t)
-	f.want(f.importDoc(petDoc, openapi.FolderOptions{}), "created create-pet.yaml", "created list-pets.yaml")
+	f.want(f.importDoc(petDoc, importer.WriteOptions{}), "created create-pet.yaml", "created list-pets.yaml")
 	before := f.all()
-	if _, ok := before[openapi.LockFile]; !ok || len(before) != 3 {
+	if _, ok := before[importer.LockFile]; !ok || len(before) != 3 {
 		t.Errorf("files: %v", before)
 	}
-	f.want(f.importDoc(petDoc, openapi.FolderOptions{}), "unchanged create-pet.yaml", "unchanged list-pets.yaml")
+	f.want(f.importDoc(petDoc, importer.WriteOptions{}), "unchanged create-pet.yaml", "unchanged list-pets.yaml")
 	if diff := cmp.Diff(before, f.all()); diff != "" {
 		t.Error(diff)
 	}
@@ -150,12 +151,12 @@ func TestImportAgainChangesNothing(t *testing.T) {
 
 func TestHandEditsAreKept(t *testing.T) {
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	f.edit("list-pets.yaml", "spec:\n", "# Ask Ann before changing this.\nspec:\n  timeout_ms: 5000 # slow upstream\n")
 	f.edit("list-pets.yaml", "description: List pets", "description: 'All pets, newest first'")
 	// The document changes another field of the same tool, and adds one.
 	next := replace(t, petDoc, "maximum: 100}}", "maximum: 50}}\n        - {name: sort, in: query, schema: {type: string}}")
-	f.want(f.importDoc(next, openapi.FolderOptions{}), "unchanged create-pet.yaml", "merged list-pets.yaml")
+	f.want(f.importDoc(next, importer.WriteOptions{}), "unchanged create-pet.yaml", "merged list-pets.yaml")
 	got := f.read("list-pets.yaml")
 	for _, want := range []string{"# Ask Ann before changing this.\n", "timeout_ms: 5000 # slow upstream", "description: 'All pets, newest first'", "maximum: 50", "      sort:\n        type: string", "- limit\n      - sort"} {
 		if !strings.Contains(got, want) {
@@ -163,7 +164,7 @@ func TestHandEditsAreKept(t *testing.T) {
 		}
 	}
 	before := f.all()
-	f.want(f.importDoc(next, openapi.FolderOptions{}), "unchanged create-pet.yaml", "unchanged list-pets.yaml")
+	f.want(f.importDoc(next, importer.WriteOptions{}), "unchanged create-pet.yaml", "unchanged list-pets.yaml")
 	if diff := cmp.Diff(before, f.all()); diff != "" {
 		t.Error(diff)
 	}
@@ -171,10 +172,10 @@ func TestHandEditsAreKept(t *testing.T) {
 
 func TestCommentsAloneAreKept(t *testing.T) {
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	f.edit("create-pet.yaml", "spec:\n", "# A note.\nspec:\n")
 	next := replace(t, petDoc, "summary: Add a pet", "summary: Add one pet")
-	f.want(f.importDoc(next, openapi.FolderOptions{}), "merged create-pet.yaml", "unchanged list-pets.yaml")
+	f.want(f.importDoc(next, importer.WriteOptions{}), "merged create-pet.yaml", "unchanged list-pets.yaml")
 	if got := f.read("create-pet.yaml"); !strings.Contains(got, "# A note.\n") || !strings.Contains(got, "description: Add one pet") {
 		t.Error(got)
 	}
@@ -182,10 +183,10 @@ func TestCommentsAloneAreKept(t *testing.T) {
 
 func TestConflictKeepsOurs(t *testing.T) {
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	f.edit("list-pets.yaml", "maximum: 100", "maximum: 10")
 	next := replace(t, petDoc, "maximum: 100", "maximum: 200")
-	r := f.importDoc(next, openapi.FolderOptions{})
+	r := f.importDoc(next, importer.WriteOptions{})
 	f.want(r, "unchanged create-pet.yaml", "merged list-pets.yaml [/spec/input_schema/properties/limit/maximum ours=10 theirs=200]")
 	if r.Conflicts() != 1 {
 		t.Errorf("%d conflicts", r.Conflicts())
@@ -194,7 +195,7 @@ func TestConflictKeepsOurs(t *testing.T) {
 		t.Error(got)
 	}
 	// It is told once: the file is the decision.
-	if r := f.importDoc(next, openapi.FolderOptions{}); r.Conflicts() != 0 {
+	if r := f.importDoc(next, importer.WriteOptions{}); r.Conflicts() != 0 {
 		t.Errorf("told again: %v", summary(r))
 	}
 }
@@ -203,14 +204,14 @@ func TestConflictKeepsOurs(t *testing.T) {
 // is not asked about it.
 func TestProvenanceIsNoConflict(t *testing.T) {
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	f.edit("list-pets.yaml", "    toolctl.dev/openapi-operation: GET /pets\n", "")
 	f.edit("list-pets.yaml", "openapi-source: pets.yaml", "openapi-source: mine")
 	text := f.read("create-pet.yaml")
 	from, to := strings.Index(text, "  annotations:"), strings.Index(text, "spec:")
 	f.write("create-pet.yaml", text[:from]+text[to:])
 	next := replace(t, strings.ReplaceAll(petDoc, "204", "200"), `version: "1"`, `version: "2"`)
-	f.want(f.importDoc(next, openapi.FolderOptions{}), "unchanged create-pet.yaml", "merged list-pets.yaml")
+	f.want(f.importDoc(next, importer.WriteOptions{}), "unchanged create-pet.yaml", "merged list-pets.yaml")
 	if got := f.read("list-pets.yaml"); strings.Contains(got, "openapi-operation") || !strings.Contains(got, "openapi-source: pets.yaml") {
 		t.Error(got)
 	}
@@ -220,11 +221,11 @@ func TestProvenanceIsNoConflict(t *testing.T) {
 // an earlier import wrote of the version goes.
 func TestOtherVersionOrFolder(t *testing.T) {
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	f.edit("list-pets.yaml", "  annotations:\n", "  annotations:\n    toolctl.dev/openapi-version: \"1\"\n")
 	next := replace(t, petDoc, `version: "1"`, `version: "2"`)
 	f.from = "elsewhere"
-	f.want(f.importDoc(next, openapi.FolderOptions{}), "unchanged create-pet.yaml", "merged list-pets.yaml")
+	f.want(f.importDoc(next, importer.WriteOptions{}), "unchanged create-pet.yaml", "merged list-pets.yaml")
 	if got := f.read("list-pets.yaml"); strings.Contains(got, "openapi-version") || strings.Contains(got, "elsewhere") {
 		t.Error(got)
 	}
@@ -233,25 +234,25 @@ func TestOtherVersionOrFolder(t *testing.T) {
 func TestOperationGone(t *testing.T) {
 	next := petDoc[:strings.Index(petDoc, "    post:")]
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
-	f.want(f.importDoc(next, openapi.FolderOptions{}), "gone create-pet.yaml", "unchanged list-pets.yaml")
+	f.importDoc(petDoc, importer.WriteOptions{})
+	f.want(f.importDoc(next, importer.WriteOptions{}), "gone create-pet.yaml", "unchanged list-pets.yaml")
 	f.read("create-pet.yaml")
-	f.want(f.importDoc(next, openapi.FolderOptions{Prune: true, DryRun: true}), "pruned create-pet.yaml", "unchanged list-pets.yaml")
+	f.want(f.importDoc(next, importer.WriteOptions{Prune: true, DryRun: true}), "pruned create-pet.yaml", "unchanged list-pets.yaml")
 	f.read("create-pet.yaml")
-	f.want(f.importDoc(next, openapi.FolderOptions{Prune: true}), "pruned create-pet.yaml", "unchanged list-pets.yaml")
+	f.want(f.importDoc(next, importer.WriteOptions{Prune: true}), "pruned create-pet.yaml", "unchanged list-pets.yaml")
 	if _, ok := f.all()["create-pet.yaml"]; ok {
 		t.Error("it is still there")
 	}
-	f.want(f.importDoc(petDoc, openapi.FolderOptions{}), "created create-pet.yaml", "unchanged list-pets.yaml")
+	f.want(f.importDoc(petDoc, importer.WriteOptions{}), "created create-pet.yaml", "unchanged list-pets.yaml")
 }
 
 func TestPruneKeepsHandEdits(t *testing.T) {
 	next := petDoc[:strings.Index(petDoc, "    post:")]
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	f.edit("create-pet.yaml", "description: Add a pet", "description: Mine")
-	r := f.importDoc(next, openapi.FolderOptions{Prune: true})
-	if r.Conflicts() != 1 || r.Changes[0].Action != openapi.ActionGone {
+	r := f.importDoc(next, importer.WriteOptions{Prune: true})
+	if r.Conflicts() != 1 || r.Changes[0].Action != importer.ActionGone {
 		t.Errorf("%v", summary(r))
 	}
 	f.read("create-pet.yaml")
@@ -259,11 +260,11 @@ func TestPruneKeepsHandEdits(t *testing.T) {
 
 func TestFileRemovedByHandStaysRemoved(t *testing.T) {
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	if err := os.Remove(filepath.Join(f.dir, "create-pet.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	f.want(f.importDoc(petDoc, openapi.FolderOptions{}), "absent create-pet.yaml", "unchanged list-pets.yaml")
+	f.want(f.importDoc(petDoc, importer.WriteOptions{}), "absent create-pet.yaml", "unchanged list-pets.yaml")
 	if _, ok := f.all()["create-pet.yaml"]; ok {
 		t.Error("it came back")
 	}
@@ -275,7 +276,7 @@ func TestForeignFileIsNotTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.write("create-pet.yaml", "mine: true\n")
-	r := f.importDoc(petDoc, openapi.FolderOptions{})
+	r := f.importDoc(petDoc, importer.WriteOptions{})
 	f.want(r, "refused create-pet.yaml", "created list-pets.yaml")
 	if r.Conflicts() != 1 || f.read("create-pet.yaml") != "mine: true\n" {
 		t.Error("the file was touched")
@@ -284,15 +285,15 @@ func TestForeignFileIsNotTouched(t *testing.T) {
 
 func TestOperationMoves(t *testing.T) {
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	f.edit("list-pets.yaml", "description: List pets", "description: Mine")
 	moved := strings.Replace(petDoc, "/pets:", "/v2/pets:", 1)
-	f.want(f.importDoc(moved, openapi.FolderOptions{}), "updated create-pet.yaml", "merged list-pets.yaml")
+	f.want(f.importDoc(moved, importer.WriteOptions{}), "updated create-pet.yaml", "merged list-pets.yaml")
 	if got := f.read("list-pets.yaml"); !strings.Contains(got, "url: https://pets.example/v2/pets") || !strings.Contains(got, "description: Mine") {
 		t.Error(got)
 	}
 	renamed := replace(t, moved, "operationId: listPets", "operationId: findPets")
-	f.want(f.importDoc(renamed, openapi.FolderOptions{}), "unchanged create-pet.yaml", "merged list-pets.yaml")
+	f.want(f.importDoc(renamed, importer.WriteOptions{}), "unchanged create-pet.yaml", "merged list-pets.yaml")
 	if got := f.read("list-pets.yaml"); !strings.Contains(got, "name: find-pets") || !strings.Contains(got, "description: Mine") {
 		t.Error(got)
 	}
@@ -300,22 +301,22 @@ func TestOperationMoves(t *testing.T) {
 
 func TestFilterLeavesOthersAlone(t *testing.T) {
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	filter, err := openapi.NewFilter([]string{"tag=read"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := f.tryImport(petDoc, openapi.Options{Filter: filter}, openapi.FolderOptions{Prune: true})
+	r, err := f.tryImport(petDoc, openapi.Options{Filter: filter}, importer.WriteOptions{Prune: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.want(r, "unchanged list-pets.yaml")
-	f.want(f.importDoc(petDoc, openapi.FolderOptions{}), "unchanged create-pet.yaml", "unchanged list-pets.yaml")
+	f.want(f.importDoc(petDoc, importer.WriteOptions{}), "unchanged create-pet.yaml", "unchanged list-pets.yaml")
 }
 
 func TestAnotherAPIIsRefused(t *testing.T) {
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	doc, err := openapi.Parse([]byte(strings.Replace(petDoc, "title: Pets", "title: Cars", 1)), "cars.yaml", "", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +325,7 @@ func TestAnotherAPIIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = set.WriteFolder(t.Context(), f.dir, openapi.FolderOptions{Prune: true})
+	err = set.Write(t.Context(), f.dir, importer.WriteOptions{Prune: true})
 	if err == nil || !strings.Contains(err.Error(), `holds the import of "Pets" from pets.yaml`) {
 		t.Errorf("got %v", err)
 	}
@@ -332,16 +333,16 @@ func TestAnotherAPIIsRefused(t *testing.T) {
 
 func TestDryRunWritesNothing(t *testing.T) {
 	f := newFolder(t)
-	f.want(f.importDoc(petDoc, openapi.FolderOptions{DryRun: true}), "created create-pet.yaml", "created list-pets.yaml")
+	f.want(f.importDoc(petDoc, importer.WriteOptions{DryRun: true}), "created create-pet.yaml", "created list-pets.yaml")
 	if _, err := os.Stat(f.dir); !os.IsNotExist(err) {
 		t.Errorf("the folder was made: %v", err)
 	}
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	before := f.all()
 	f.edit("create-pet.yaml", "description: Add a pet", "description: Mine")
 	before["create-pet.yaml"] = f.read("create-pet.yaml")
 	next := replace(t, petDoc, "summary: Add a pet", "summary: Theirs")
-	r := f.importDoc(next, openapi.FolderOptions{DryRun: true})
+	r := f.importDoc(next, importer.WriteOptions{DryRun: true})
 	if r.Conflicts() != 1 {
 		t.Errorf("%v", summary(r))
 	}
@@ -352,9 +353,9 @@ func TestDryRunWritesNothing(t *testing.T) {
 
 func TestMergedManifestIsChecked(t *testing.T) {
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	f.edit("create-pet.yaml", "spec:\n", "spec:\n  colour: red\n")
-	r := f.importDoc(replace(t, petDoc, "summary: Add a pet", "summary: Theirs"), openapi.FolderOptions{})
+	r := f.importDoc(replace(t, petDoc, "summary: Add a pet", "summary: Theirs"), importer.WriteOptions{})
 	if len(r.Changes[0].Violations) == 0 || !strings.Contains(r.Changes[0].Violations[0].String(), "create-pet.yaml:") || r.Conflicts() == 0 {
 		t.Errorf("%v", summary(r))
 	}
@@ -363,16 +364,16 @@ func TestMergedManifestIsChecked(t *testing.T) {
 func TestUnreadableFilesAreReported(t *testing.T) {
 	tests := []struct{ name, file, text, want string }{
 		{"a manifest that is no YAML", "create-pet.yaml", "a: [", "was changed by hand and cannot be read"},
-		{"a lock that is not valid JSON", openapi.LockFile, "{", "restore it from version control"},
-		{"a lock that leads elsewhere", openapi.LockFile, `{"tools": [{"operation": "POST /pets", "file": "../../x.yaml", "manifest": {}}]}`, "is not a file of an import"},
-		{"a lock with a broken manifest", openapi.LockFile, `{"tools": [{"operation": "POST /pets", "file": "x.yaml", "manifest": 1e9999}]}`, "tools[0].manifest"},
+		{"a lock that is not valid JSON", importer.LockFile, "{", "restore it from version control"},
+		{"a lock that leads elsewhere", importer.LockFile, `{"tools": [{"operation": "POST /pets", "file": "../../x.yaml", "manifest": {}}]}`, "is not a file of an import"},
+		{"a lock with a broken manifest", importer.LockFile, `{"tools": [{"operation": "POST /pets", "file": "x.yaml", "manifest": 1e9999}]}`, "tools[0].manifest"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFolder(t)
-			f.importDoc(petDoc, openapi.FolderOptions{})
+			f.importDoc(petDoc, importer.WriteOptions{})
 			f.write(tt.file, tt.text)
-			_, err := f.tryImport(petDoc, openapi.Options{}, openapi.FolderOptions{})
+			_, err := f.tryImport(petDoc, openapi.Options{}, importer.WriteOptions{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -387,9 +388,9 @@ func TestUnreadableFilesAreReported(t *testing.T) {
 // thing after a merge, even where its text cannot be kept.
 func TestAliasesSurvive(t *testing.T) {
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	f.edit("list-pets.yaml", "maximum: 100", "maximum: &most 100\n        x-most: *most")
-	r := f.importDoc(replace(t, petDoc, "maximum: 100", "maximum: 70"), openapi.FolderOptions{})
+	r := f.importDoc(replace(t, petDoc, "maximum: 100", "maximum: 70"), importer.WriteOptions{})
 	got := f.read("list-pets.yaml")
 	if !strings.Contains(got, "maximum: 70") || !strings.Contains(got, "x-most: 100") || len(r.Changes[1].Violations) > 0 {
 		t.Errorf("%v\n%s", summary(r), got)
@@ -398,9 +399,9 @@ func TestAliasesSurvive(t *testing.T) {
 
 func TestSwappedNamesDoNotOverwrite(t *testing.T) {
 	f := newFolder(t)
-	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.importDoc(petDoc, importer.WriteOptions{})
 	swapped := strings.NewReplacer("operationId: listPets", "operationId: createPet", "operationId: createPet", "operationId: listPets").Replace(petDoc)
-	r := f.importDoc(swapped, openapi.FolderOptions{})
+	r := f.importDoc(swapped, importer.WriteOptions{})
 	f.want(r, "updated create-pet.yaml", "updated list-pets.yaml")
 	if got := f.read("list-pets.yaml"); !strings.Contains(got, "name: create-pet") || !strings.Contains(got, "method: GET") {
 		t.Error(got)
@@ -412,7 +413,7 @@ func TestSwappedNamesDoNotOverwrite(t *testing.T) {
 			}
 		}
 	})
-	if diff := cmp.Diff([]string{"create-pet.yaml", "list-pets.yaml", openapi.LockFile}, names); diff != "" {
+	if diff := cmp.Diff([]string{"create-pet.yaml", "list-pets.yaml", importer.LockFile}, names); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -423,22 +424,22 @@ func TestFolderOrder(t *testing.T) {
 	f := newFolder(t)
 	const fields = "{name: {type: string}, born: {type: string}, age: {type: integer}}"
 	text := strings.Replace(petDoc, "{name: {type: string}}", fields, 1)
-	f.importDoc(text, openapi.FolderOptions{})
+	f.importDoc(text, importer.WriteOptions{})
 	first := f.read("create-pet.yaml")
 	if !inOrder(first, "name:\n        type", "born:", "age:", "required:") {
 		t.Errorf("the properties are not in the order of the document:\n%s", first)
 	}
 	other := strings.Replace(text, fields, "{age: {type: integer}, born: {type: string}, name: {type: string}}", 1)
-	r := f.importDoc(other, openapi.FolderOptions{})
-	if c := changeOf(t, r, "create-pet.yaml"); c.Action != openapi.ActionUpdated || !c.OrderOnly {
+	r := f.importDoc(other, importer.WriteOptions{})
+	if c := changeOf(t, r, "create-pet.yaml"); c.Action != importer.ActionUpdated || !c.OrderOnly {
 		t.Errorf("%+v", c)
 	}
-	if c := changeOf(t, r, "list-pets.yaml"); c.Action != openapi.ActionUnchanged || c.OrderOnly {
+	if c := changeOf(t, r, "list-pets.yaml"); c.Action != importer.ActionUnchanged || c.OrderOnly {
 		t.Errorf("%+v", c)
 	}
 	f.write("create-pet.yaml", "# mine\n"+strings.Replace(f.read("create-pet.yaml"), "Add a pet", "Add my pet", 1))
-	r = f.importDoc(text, openapi.FolderOptions{})
-	if c := changeOf(t, r, "create-pet.yaml"); c.Action != openapi.ActionUnchanged {
+	r = f.importDoc(text, importer.WriteOptions{})
+	if c := changeOf(t, r, "create-pet.yaml"); c.Action != importer.ActionUnchanged {
 		t.Errorf("%+v", c)
 	}
 }
@@ -454,9 +455,9 @@ func inOrder(text string, parts ...string) bool {
 	return true
 }
 
-func changeOf(t *testing.T, r *openapi.Report, file string) openapi.Change {
+func changeOf(t *testing.T, r *importer.Result, file string) importer.Change {
 	t.Helper()
-	i := slices.IndexFunc(r.Changes, func(c openapi.Change) bool { return c.File == file })
+	i := slices.IndexFunc(r.Changes, func(c importer.Change) bool { return c.File == file })
 	if i < 0 {
 		t.Fatalf("no change of %s: %+v", file, r.Changes)
 	}

@@ -1,25 +1,36 @@
 package merge_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"toolctl.dev/toolctl/pkg/importer/internal/merge"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
-	"toolctl.dev/toolctl/pkg/openapi/internal/merge"
 )
 
 func parse(t testing.TB, text string) any {
 	t.Helper()
-	v, err := doc.Parse([]byte(text))
+	v, err := read([]byte(text))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	return v
+}
+
+func read(text []byte) (v any, err error) {
+	raw, violations := manifest.ToJSON("", text)
+	if raw == nil {
+		return nil, fmt.Errorf("%v", violations)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	return v, dec.Decode(&v)
 }
 
 func TestThree(t *testing.T) {
@@ -141,7 +152,7 @@ func TestEditSaysWhatIsAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := doc.Parse(got)
+		back, err := read(got)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, got)
 		}

@@ -1,4 +1,4 @@
-package openapi
+package importer
 
 import (
 	"bytes"
@@ -11,16 +11,18 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/importer/internal/merge"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
-	"toolctl.dev/toolctl/pkg/openapi/internal/merge"
 )
 
-// FolderOptions are the settings for writing manifests. The zero value works.
-type FolderOptions struct {
+// WriteOptions are the settings for writing manifests. The zero value works.
+type WriteOptions struct {
+	// Force overwrites existing files, for importers without a lock file.
+	Force bool
 	// Prune removes the files of operations that the document no longer contains, unless they were edited by hand.
 	Prune bool
 	// DryRun reports the changes without writing anything.
@@ -47,15 +49,9 @@ const (
 	ActionRefused = "refused"
 )
 
-// A Report lists the changes of an import to a folder.
-type Report struct {
-	// Changes are sorted by file.
-	Changes []Change
-}
-
 // Conflicts returns the number of decisions left to the user: conflicts, refused files, and violations of merged
 // manifests.
-func (r *Report) Conflicts() int {
+func (r *Result) Conflicts() int {
 	n := 0
 	for _, c := range r.Changes {
 		n += len(c.Conflicts) + len(c.Violations)
@@ -93,51 +89,69 @@ type Conflict struct {
 	Theirs string `json:"theirs"`
 }
 
-// WriteFolder writes one file per tool into dir, which it creates if needed, and merges with existing files: see the
-// package documentation. It refuses a folder that holds the import of another API.
-func (s *Set) WriteFolder(ctx context.Context, dir string, o FolderOptions) (*Report, error) {
+// Write writes one file per manifest into dir, which it creates if needed, and records the changes: see the package
+// documentation. It refuses a folder that holds the import of another document. If a file exists, an import without a
+// lock file writes nothing.
+func (r *Result) Write(ctx context.Context, dir string, o WriteOptions) error {
+	r.Changes, r.DryRun = []Change{}, o.DryRun
 	if !o.DryRun {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	root, err := os.OpenRoot(dir)
 	if o.DryRun && errors.Is(err, fs.ErrNotExist) {
-		return s.allCreated(), nil
+		for _, m := range r.Manifests {
+			r.Changes = append(r.Changes, Change{File: fileOf(m), Operation: m.Origin, Action: ActionCreated})
+		}
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = root.Close() }() // each file is closed separately
-	old, err := readLock(root)
+	old := &lock{}
+	if r.Origins != nil {
+		old, err = readLock(root)
+	} else if !o.Force {
+		err = r.allNew(root, dir)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
+		return err
 	}
-	if len(old.Tools) > 0 && old.Source != s.Source && old.Title != s.Title {
-		return nil, fmt.Errorf("%s holds the import of %q from %s, not of %q from %s: choose another folder", dir, old.Title, old.Source, s.Title, s.Source)
+	if len(old.Tools) > 0 && old.Source != r.Source && old.Title != r.Title {
+		return fmt.Errorf("%s holds the import of %q from %s, not of %q from %s: choose another folder", dir, old.Title, old.Source, r.Title, r.Source)
 	}
-	w := &folderWriter{set: s, root: root, opts: o, old: old, next: &lock{Source: s.Source, Title: s.Title, Version: s.Version, Options: s.options}, report: &Report{}}
+	w := &folderWriter{Result: r, root: root, opts: o, old: old, next: &lock{Source: r.Source, Title: r.Title, Version: r.Version}}
 	err = w.run(ctx)
-	slices.SortFunc(w.report.Changes, func(a, b Change) int { return cmp.Compare(a.File, b.File) })
-	return w.report, err
+	if r.Origins != nil {
+		slices.SortFunc(r.Changes, func(a, b Change) int { return cmp.Compare(a.File, b.File) })
+	}
+	return err
 }
 
-func (s *Set) allCreated() *Report {
-	r := &Report{}
-	for _, t := range s.Tools {
-		r.Changes = append(r.Changes, Change{File: t.Manifest.Metadata.Name + ".yaml", Operation: t.Operation, Action: ActionCreated})
+func fileOf(m Manifest) string { return m.Object.Head().Metadata.Name + ".yaml" }
+
+// allNew returns an error that names the existing files.
+func (r *Result) allNew(root *os.Root, dir string) error {
+	var errs []error
+	for _, m := range r.Manifests {
+		if _, err := root.Lstat(fileOf(m)); err == nil {
+			errs = append(errs, fmt.Errorf("%s already exists: use --force to overwrite it", filepath.Join(dir, fileOf(m))))
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	return r
+	return errors.Join(errs...)
 }
 
 type folderWriter struct {
-	set    *Set
-	root   *os.Root
-	opts   FolderOptions
-	old    *lock
-	next   *lock
-	report *Report
-	files  map[string]bool // files that belong to an entry
+	*Result
+	root  *os.Root
+	opts  WriteOptions
+	old   *lock
+	next  *lock
+	files map[string]bool // files that belong to an entry
 }
 
 func (w *folderWriter) run(ctx context.Context) error {
@@ -149,13 +163,13 @@ func (w *folderWriter) run(ctx context.Context) error {
 		w.files[e.File] = true
 	}
 	matched := w.match(entries)
-	for _, t := range w.set.Tools {
+	for _, m := range w.Manifests {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		entry := matched[t.Operation]
-		if err := w.tool(t, entry); err != nil {
-			return fmt.Errorf("%s: %w", t.Operation, err)
+		entry := matched[m.Origin]
+		if err := w.manifest(m, entry); err != nil {
+			return fmt.Errorf("%s: %w", m.Origin, err)
 		}
 		if entry != nil {
 			delete(entries, entry.Operation)
@@ -164,66 +178,59 @@ func (w *folderWriter) run(ctx context.Context) error {
 	if err := w.rest(entries); err != nil {
 		return err
 	}
-	slices.SortFunc(w.next.Tools, func(a, b lockEntry) int { return cmp.Compare(a.File, b.File) })
-	text, err := w.next.encode()
-	if err != nil || w.opts.DryRun {
-		return err
-	}
-	if before, err := readFile(w.root, LockFile, maxLock); err == nil && bytes.Equal(before, text) {
+	if w.opts.DryRun || w.Origins == nil {
 		return nil
 	}
-	return writeFile(w.root, LockFile, text)
+	return w.next.write(w.root, w.Options)
 }
 
-// match finds the last import of each tool: the entry with the same method and path, or for a new operation the entry
+// match finds the last import of each manifest: the entry with the same method and path, or for a new operation the entry
 // with the same name whose operation is gone.
 func (w *folderWriter) match(entries map[string]*lockEntry) map[string]*lockEntry {
 	gone := map[string]*lockEntry{}
 	for op, e := range entries {
-		if _, there := w.set.operations[op]; !there {
+		if !w.Origins[op] {
 			gone[e.File] = e
 		}
 	}
 	out := map[string]*lockEntry{}
-	for _, t := range w.set.Tools {
-		if e := entries[t.Operation]; e != nil {
-			out[t.Operation] = e
-		} else if e := gone[t.Manifest.Metadata.Name+".yaml"]; e != nil {
-			out[t.Operation] = e
+	for _, m := range w.Manifests {
+		if e := cmp.Or(entries[m.Origin], gone[fileOf(m)]); e != nil {
+			out[m.Origin] = e
 		}
 	}
 	return out
 }
 
-// tool writes or merges the file of one tool.
-func (w *folderWriter) tool(t Tool, entry *lockEntry) error {
-	raw, err := json.Marshal(t.Manifest)
+// manifest writes or merges the file of one manifest.
+func (w *folderWriter) manifest(m Manifest, entry *lockEntry) error {
+	raw, err := json.Marshal(m.Object)
 	if err != nil {
 		return err
 	}
-	fresh, err := manifest.MarshalYAML(t.Manifest)
+	fresh, err := manifest.MarshalYAML(m.Object)
 	if err != nil {
 		return err
 	}
-	theirs, err := doc.Parse(raw)
+	theirs, err := tree("", raw)
 	if err != nil {
 		return err
 	}
-	name := t.Manifest.Metadata.Name + ".yaml"
+	name := fileOf(m)
 	if entry != nil {
 		name = entry.File
-	} else if w.files[name] { // the file belongs to an operation that had this name before
-		name = withHash(t.Manifest.Metadata.Name, t.Operation) + ".yaml"
+	} else if w.files[name] { // the file belongs to another manifest, such as that of an operation that had this name before
+		name = UniqueName(m.Object.Head().Metadata.Name, m.Origin) + ".yaml"
 	}
 	w.files[name] = true
-	now := lockEntry{Operation: t.Operation, File: name, Written: digest(fresh), Manifest: raw}
-	change := Change{File: name, Operation: t.Operation}
+	now := lockEntry{Operation: m.Origin, File: name, Written: digest(fresh), Manifest: raw}
+	change := Change{File: name, Operation: m.Origin}
 	disk, err := readFile(w.root, name, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && entry != nil:
 		change.Action = ActionAbsent
 		now = *entry
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), w.opts.Force && w.Origins == nil:
 		change.Action = ActionCreated
 		err = w.write(name, fresh)
 	case err != nil:
@@ -232,7 +239,7 @@ func (w *folderWriter) tool(t Tool, entry *lockEntry) error {
 		change.Action = ActionUnchanged
 	case entry == nil:
 		change.Action = ActionRefused
-		w.report.Changes = append(w.report.Changes, change)
+		w.Changes = append(w.Changes, change)
 		return nil
 	case digest(disk) == entry.Written:
 		change.Action = ActionUpdated
@@ -240,7 +247,7 @@ func (w *folderWriter) tool(t Tool, entry *lockEntry) error {
 			change.Action = ActionUnchanged
 			break
 		}
-		before, perr := doc.Parse(disk)
+		before, perr := tree(name, disk)
 		change.OrderOnly = perr == nil && merge.Equal(before, theirs)
 		err = w.write(name, fresh)
 	case bytes.Equal(disk, fresh): // a user made the same change
@@ -252,7 +259,7 @@ func (w *folderWriter) tool(t Tool, entry *lockEntry) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	w.report.Changes = append(w.report.Changes, change)
+	w.Changes = append(w.Changes, change)
 	w.next.Tools = append(w.next.Tools, now)
 	return nil
 }
@@ -262,15 +269,15 @@ const maxFile = 10 << 20
 
 // merge merges the document's changes with those in the file.
 func (w *folderWriter) merge(change *Change, disk []byte, entry *lockEntry, theirs any) error {
-	ours, err := doc.Parse(disk)
+	ours, err := tree(change.File, disk)
 	if err != nil {
 		return fmt.Errorf("%s was changed by hand and cannot be read: %w", change.File, err)
 	}
-	base, err := doc.Parse(entry.Manifest)
+	base, err := tree("", entry.Manifest)
 	if err != nil {
 		return err
 	}
-	ownProvenance(base, ours, theirs)
+	w.ownAnnotations(base, ours, theirs)
 	merged, conflicts := merge.Three(base, ours, theirs)
 	for _, c := range conflicts {
 		change.Conflicts = append(change.Conflicts, Conflict{Path: c.Path, Ours: shown(c.Ours), Theirs: shown(c.Theirs)})
@@ -282,7 +289,7 @@ func (w *folderWriter) merge(change *Change, disk []byte, entry *lockEntry, thei
 	change.Action = ActionMerged
 	text, err := merge.Edit(disk, ours, merged, manifest.MarshalYAML)
 	if err == nil {
-		back, perr := doc.Parse(text)
+		back, perr := tree(change.File, text)
 		if perr != nil || !merge.Equal(back, merged) {
 			err = errors.New("the edited text says something else")
 		}
@@ -296,15 +303,15 @@ func (w *folderWriter) merge(change *Change, disk []byte, entry *lockEntry, thei
 	return w.write(change.File, text)
 }
 
-// ownProvenance sets the import's annotations in base so that they never conflict, because they describe the last
+// ownAnnotations sets the annotations of the import in base so that they never conflict, because they describe the last
 // import. An annotation that the user removed stays removed.
-func ownProvenance(base, ours, theirs any) {
+func (w *folderWriter) ownAnnotations(base, ours, theirs any) {
 	b := annotations(base)
 	if b == nil {
 		return
 	}
 	o, t := annotations(ours), annotations(theirs)
-	for _, key := range []string{AnnotationSource, AnnotationOperation, AnnotationVersion, AnnotationHash} {
+	for _, key := range w.Annotations {
 		from := t
 		if _, kept := o[key]; kept {
 			from = o
@@ -330,7 +337,7 @@ func (w *folderWriter) rest(entries map[string]*lockEntry) error {
 		if entries[e.Operation] == nil {
 			continue
 		}
-		if _, there := w.set.operations[e.Operation]; there {
+		if w.Origins[e.Operation] {
 			w.next.Tools = append(w.next.Tools, e) // not selected this time, or skipped
 			continue
 		}
@@ -354,7 +361,7 @@ func (w *folderWriter) rest(entries map[string]*lockEntry) error {
 		default:
 			w.next.Tools = append(w.next.Tools, e)
 		}
-		w.report.Changes = append(w.report.Changes, change)
+		w.Changes = append(w.Changes, change)
 	}
 	return nil
 }
