@@ -147,11 +147,11 @@ type ApprovalError struct {
 func (e *ApprovalError) Error() string {
 	switch e.State {
 	case ApprovalExpired:
-		return fmt.Sprintf("pending call %q has expired: it must be called again", e.ID)
+		return fmt.Sprintf("pending call %q has expired: repeat the tool call", e.ID)
 	case ApprovalUsed:
 		return fmt.Sprintf("pending call %q was approved%s, and was made", e.ID, by(e.By))
 	}
-	return fmt.Sprintf("pending call %q is decided already: %s%s", e.ID, e.State, by(e.By))
+	return fmt.Sprintf("pending call %q was already decided: %s%s", e.ID, e.State, by(e.By))
 }
 
 func by(who string) string {

@@ -81,7 +81,7 @@ func (p *PendingCall) MayDecide(d Decision) error {
 		self = self && (a.Self || d.AtOnce && a.Ask == AskClient)
 	}
 	if !self && p.Principal != "" && (d.AtOnce || d.By == p.Principal) { // who is asked at once is the caller's own person
-		return refuse("%q made the call: another principal has to decide on it", d.By)
+		return refuse("%q made the call: another principal must decide on it", d.By)
 	}
 	return nil
 }

@@ -253,7 +253,7 @@ func (e *NotFoundError) Error() string {
 	kind := strings.ToLower(e.Kind)
 	switch {
 	case e.Ambiguous:
-		return fmt.Sprintf("%s %q is ambiguous: it fits %s", kind, e.Name, strings.Join(e.Candidates, " and "))
+		return fmt.Sprintf("%s %q is ambiguous: it matches %s", kind, e.Name, strings.Join(e.Candidates, " and "))
 	case len(e.Candidates) > 0:
 		return fmt.Sprintf("%s %q not found; did you mean %s?", kind, e.Name, strings.Join(quoteAll(e.Candidates), " or "))
 	}

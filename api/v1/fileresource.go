@@ -54,10 +54,10 @@ func resourceViolations(h *Header, at string, all []FileResource) []Violation {
 		r := &all[i]
 		p := Pointer(at, strconv.Itoa(i))
 		if u, err := url.Parse(r.URI); r.URI != "" && (err != nil || !u.IsAbs() || strings.ContainsAny(r.URI, " \t\n")) {
-			fs = append(fs, Violation{Path: p + "/uri", Expected: "an absolute URI", Got: quote(r.URI), Message: fmt.Sprintf("%q is no absolute URI (RFC 3986): expected one such as docs://weather/units", clip(r.URI))})
+			fs = append(fs, Violation{Path: p + "/uri", Expected: "an absolute URI", Got: quote(r.URI), Message: fmt.Sprintf("%q is not an absolute URI (RFC 3986): expected one such as docs://weather/units", clip(r.URI))})
 		}
 		if typ, sub, ok := strings.Cut(r.MIMEType, "/"); r.MIMEType != "" && (!ok || typ == "" || sub == "" || strings.ContainsAny(r.MIMEType, " \t\n,")) {
-			fs = append(fs, Violation{Path: p + "/mime_type", Expected: "a media type", Got: quote(r.MIMEType), Message: fmt.Sprintf("%q is no media type: expected one such as text/markdown", clip(r.MIMEType))})
+			fs = append(fs, Violation{Path: p + "/mime_type", Expected: "a media type", Got: quote(r.MIMEType), Message: fmt.Sprintf("%q is not a media type: expected one such as text/markdown", clip(r.MIMEType))})
 		}
 		if len(r.Annotations) > 0 && JSONKind(r.Annotations) != "object" {
 			fs = append(fs, Violation{Path: p + "/annotations", Expected: "an object", Got: JSONKind(r.Annotations), Message: "annotations must be an object, got " + JSONKind(r.Annotations)})

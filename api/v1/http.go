@@ -218,7 +218,7 @@ func (h *HTTPSpec) rules(path string) (fs []Violation) {
 			add(path+"/auth/oauth2_authorization_code", "another kind of auth", "oauth2_authorization_code", "an HTTP tool cannot sign in through a browser: use bearer_env, basic or oauth2_client_credentials")
 		}
 		if o := a.OAuth2ClientCredentials; o != nil && o.Issuer != "" {
-			add(path+"/auth/oauth2_client_credentials/issuer", "token_url", "issuer", "an HTTP tool does not look for its authorization server: use token_url")
+			add(path+"/auth/oauth2_client_credentials/issuer", "token_url", "issuer", "an HTTP tool does not discover its authorization server: use token_url")
 		}
 		if o := a.OAuth2ClientCredentials; o != nil && o.TokenURL == "" {
 			add(path+"/auth/oauth2_client_credentials/token_url", "a URL", "nothing", `required field "token_url" is missing`)
@@ -233,7 +233,7 @@ func (h *HTTPSpec) rules(path string) (fs []Violation) {
 	}
 	for _, m := range braced.FindAllStringSubmatch(h.URL, -1) {
 		fs = append(fs, Violation{Severity: SeverityWarning, Path: path + "/url", Expected: "{{." + m[2] + "}}", Got: "{" + m[2] + "}",
-			Message: fmt.Sprintf("{%s} is sent as it is: write {{.%s}} for the argument %q", m[2], m[2], m[2])})
+			Message: fmt.Sprintf("{%s} is sent unchanged: write {{.%s}} for the argument %q", m[2], m[2], m[2])})
 	}
 	return fs
 }

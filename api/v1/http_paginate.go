@@ -56,14 +56,14 @@ func (p *HTTPPaginate) rules(path string) (fs []Violation) {
 	numbered := p.Style == PaginatePage || p.Style == PaginateOffset
 	switch {
 	case p.Style == PaginateCursor && p.Cursor == "":
-		add("cursor", "a JMESPath expression", "nothing", `style cursor needs cursor: where a page's body has the next cursor, such as "meta.next_cursor"`)
+		add("cursor", "a JMESPath expression", "nothing", `style cursor needs cursor: the place of the next cursor in the body of a page, such as "meta.next_cursor"`)
 	case numbered && p.Cursor != "":
 		add("cursor", "no cursor", quote(p.Cursor), fmt.Sprintf("style %s counts and reads no cursor: use style cursor or link", p.Style))
 	case p.Style == PaginateLink && p.Param != "":
 		add("param", "no param", quote(p.Param), "style link follows the address that the server gives: use style cursor for a query parameter")
 	}
 	if p.Start != nil && !numbered && p.Style != "" {
-		add("start", "no start", fmt.Sprint(*p.Start), "start is for the styles page and offset")
+		add("start", "no start", fmt.Sprint(*p.Start), "start applies only to the styles page and offset")
 	}
 	if p.SizeParam != "" && p.Size == 0 {
 		add("size", "a number", "nothing", "size_param needs size: how many items to ask for")

@@ -143,7 +143,7 @@ func (m *MCPServer) Validate() []Violation {
 		}
 	}
 	if n := m.Metadata.Name; strings.Contains(n, "__") {
-		add("/metadata/name", "a name without \"__\"", quote(n), "the name of an MCPServer may not hold \"__\", which separates server and tool")
+		add("/metadata/name", "a name without \"__\"", quote(n), "the name of an MCPServer may not contain \"__\", which separates server and tool")
 	}
 	if a := s.Auth; a != nil {
 		const want, message = "token_url or issuer", "credentials that were issued beforehand need token_url or issuer: without one they would be sent to whatever authorization server the MCP server names"

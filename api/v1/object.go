@@ -229,7 +229,7 @@ func reservedName(h *Header) []Violation {
 	if h.Metadata.Name != SubmitOutput {
 		return nil
 	}
-	return []Violation{{Path: "/metadata/name", Expected: "another name", Got: quote(SubmitOutput), Message: "the name " + SubmitOutput + " is reserved: models give the answer of a prompt with spec.output by it"}}
+	return []Violation{{Path: "/metadata/name", Expected: "another name", Got: quote(SubmitOutput), Message: "the name " + SubmitOutput + " is reserved: models submit the answer of a prompt with spec.output through it"}}
 }
 
 func quote(s string) string { return fmt.Sprintf("%q", clip(s)) }

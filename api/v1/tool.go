@@ -261,7 +261,7 @@ func (c *Cache) Lifetime() time.Duration {
 
 func (c *Cache) rules(path string) []Violation {
 	if d, err := time.ParseDuration(c.TTL); c.TTL != "" && (err != nil || d < 0) {
-		return []Violation{{Path: path + "/ttl", Expected: "a time such as 90s, 5m or 1h", Got: quote(c.TTL), Message: fmt.Sprintf("%s is not a time: expected a number and a unit, such as 90s, 5m or 1h", quote(c.TTL))}}
+		return []Violation{{Path: path + "/ttl", Expected: "a time such as 90s, 5m or 1h", Got: quote(c.TTL), Message: fmt.Sprintf("%s is not a duration: expected a number and a unit, such as 90s, 5m or 1h", quote(c.TTL))}}
 	}
 	return nil
 }

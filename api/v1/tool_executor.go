@@ -159,7 +159,7 @@ func (t *Tool) UnknownMode(extensions []Extension) (_ Violation, ok bool) {
 	if t.FromPromptKit() {
 		v.Severity = SeverityWarning // it loads, and is not ready
 		if m == modeA2A {
-			v.Message = fmt.Sprintf("mode %q asks another agent, which toolctl does not do: the tool loads, and a call of it fails", m)
+			v.Message = fmt.Sprintf("mode %q calls another agent, which toolctl does not support: the tool loads, but its calls fail", m)
 		}
 	}
 	return v, true

@@ -148,7 +148,7 @@ func (s *ToolPolicySpec) rules(path string) (fs []Violation) {
 			fs = append(fs, Violation{Path: at + "/name", Expected: "a DNS-1123 name", Got: quote(l.Name), Message: nameMessage(l.Name)})
 		}
 		if j := slices.IndexFunc(s.Limits[:i], func(o Limit) bool { return o.Name == l.Name }); j >= 0 {
-			fs = append(fs, Violation{Path: at + "/name", Expected: "a name of its own", Got: quote(l.Name), Message: fmt.Sprintf("limits[%d] has the name %q already, and names identify counts", j, l.Name)})
+			fs = append(fs, Violation{Path: at + "/name", Expected: "a unique name", Got: quote(l.Name), Message: fmt.Sprintf("limits[%d] has the name %q already, and names identify counts", j, l.Name)})
 		}
 	}
 	return fs

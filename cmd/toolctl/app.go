@@ -88,7 +88,7 @@ func (a *app) stored(ctx context.Context) *action.Config {
 func (a *app) config(ctx context.Context) *action.Config {
 	c := a.stored(ctx)
 	c.Unbuilt = func(folders []string) {
-		fmt.Fprintf(a.err, "warning: %s with a kustomization.yaml read file by file, and not built: give -k %s, for example\n", count(len(folders), "folder"), folders[0])
+		fmt.Fprintf(a.err, "warning: %s with a kustomization.yaml read file by file and not built: pass -k %s, for example\n", count(len(folders), "folder"), folders[0])
 	}
 	return c
 }

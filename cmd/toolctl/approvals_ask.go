@@ -75,7 +75,7 @@ func (a *app) pendingText(stored bool, p *v1.PendingToolInfo) string {
 	}
 	text += fmt.Sprintf("\n  read all of it with toolctl approvals show %[1]s%[2]s\n  approve it with     toolctl approvals approve %[1]s%[2]s", p.ID, where)
 	if who := p.Deciders(); who != "" {
-		text += "\n  by                  " + who + " (--as and --as-group say who decides)"
+		text += "\n  by                  " + who + " (--as and --as-group name the person who decides)"
 	}
 	if p.ExpiresAt != nil {
 		text += "\n  before              " + clock(*p.ExpiresAt)

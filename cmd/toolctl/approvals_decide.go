@@ -117,7 +117,7 @@ func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall, check fun
 		fmt.Fprintf(o.err, "note: tool %s/%s is unknown here, so its arguments are checked when it is called; pass its manifest with -f\n", p.Namespace, p.Tool)
 	}
 	if from != "" && err != nil {
-		fmt.Fprintf(o.err, "nothing is decided; your text is in %s: fix it and use --edit-args @%[1]s\n", from)
+		fmt.Fprintf(o.err, "nothing was decided; your text is in %s: fix it and use --edit-args @%[1]s\n", from)
 	} else if from != "" {
 		err = os.Remove(from)
 	}
@@ -129,7 +129,7 @@ func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall, check fun
 func (o *decideOptions) editor(ctx context.Context, p *v1.PendingCall) (raw json.RawMessage, file string, err error) {
 	program, args := o.editorCommand()
 	if program == "" {
-		return nil, "", usagef("--edit-args without a value opens $EDITOR, which is not set: set it, or give the arguments: --edit-args '{...}' or @FILE")
+		return nil, "", usagef("--edit-args without a value opens $EDITOR, which is not set: set it, or pass the arguments: --edit-args '{...}' or @FILE")
 	}
 	f, err := os.CreateTemp("", "toolctl-"+p.ID+"-*.json")
 	if err != nil {
@@ -144,7 +144,7 @@ func (o *decideOptions) editor(ctx context.Context, p *v1.PendingCall) (raw json
 		return nil, "", fmt.Errorf("write %s: %w", f.Name(), regular.Reason(err))
 	}
 	if err := o.openEditor(ctx, program, append(args, f.Name())); err != nil {
-		return nil, "", errors.Join(fmt.Errorf("nothing is decided: %w", err), os.Remove(f.Name()))
+		return nil, "", errors.Join(fmt.Errorf("nothing was decided: %w", err), os.Remove(f.Name()))
 	}
 	after, err := os.ReadFile(f.Name())
 	if err != nil {
@@ -183,7 +183,7 @@ call was approved, 4 if it was denied, and 7 if it expired or the wait timed out
 				}
 				return statusError{exitRefused, text}
 			case v1.ApprovalExpired:
-				return statusError{exitUnavailable, fmt.Sprintf("pending call %q has expired: it must be called again", p.ID)}
+				return statusError{exitUnavailable, fmt.Sprintf("pending call %q has expired: repeat the tool call", p.ID)}
 			}
 			return a.done(nil, "%s", p.State)
 		},

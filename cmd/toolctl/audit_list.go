@@ -124,7 +124,7 @@ func (o *auditListOptions) list(ctx context.Context, s store.Store, filter store
 		return err
 	}
 	if more {
-		fmt.Fprintf(o.err, "only the newest %d lines are listed: list more with --limit 1000, all with --all, or fewer with --since 24h\n", usualLines)
+		fmt.Fprintf(o.err, "only the newest %d records are listed: list more with --limit 1000, all with --all, or fewer with --since 24h\n", usualLines)
 	}
 	return p.end()
 }

@@ -172,7 +172,7 @@ func (o *callOptions) printPlan(format string, p registry.Plan) error {
 	case "curl":
 		c, ok := p.Request.(curler)
 		if !ok {
-			return usagef("-o curl: tool %q is carried out by the %s executor, which sends no HTTP request", p.Tool, p.Executor)
+			return usagef("-o curl: tool %q is executed by the %s executor, which sends no HTTP request", p.Tool, p.Executor)
 		}
 		_, err := fmt.Fprintln(o.out, strings.TrimRight(c.Curl(), "\n"))
 		return err

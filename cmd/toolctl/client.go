@@ -96,7 +96,7 @@ func (o *clientOptions) run(ctx context.Context) error {
 	fmt.Fprintf(o.err, "%s:\n%s", e.File, e.Difference)
 	if !o.yes {
 		if !o.canAsk() {
-			return usagef("--write asks before it changes %s: give --yes where nobody can answer", e.File)
+			return usagef("--write asks before it changes %s: pass --yes if nobody can answer", e.File)
 		}
 		if yes, err := o.confirm(ctx, "Write it?"); err != nil || !yes {
 			return cmp.Or[error](err, statusError{exitFailed, "nothing was written"})

@@ -24,7 +24,7 @@ Overrides of descriptions, approvals, counts and the audit log are not manifests
   toolctl export --dir backup -n payments -l team=pay`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unexpected argument %q: the folder is given with --dir, as in --dir %s", args[0], shellWord(args[0]))
+				return usagef("unexpected argument %q: name the folder with --dir, as in --dir %s", args[0], shellWord(args[0]))
 			}
 			return nil
 		},

@@ -54,7 +54,7 @@ func (a *app) checkFormat(cmd *cobra.Command, _ []string) error {
 		return nil
 	}
 	if len(a.formats) == 0 {
-		return usagef("%s has no output formats to choose from: leave -o out", quoted(cmd.CommandPath()))
+		return usagef("%s has only one output format: leave out -o", quoted(cmd.CommandPath()))
 	}
 	_, err := a.formatOf(a.formats)
 	return err

@@ -111,7 +111,7 @@ func TestPackages(t *testing.T) {
 	if _, said := cli(t, exitUnavailable, "package", "pull", strings.Replace(tag, ":v1", ":none", 1), "--dir", filepath.Join(dir, "x")); !strings.Contains(said, "the registry has no none") {
 		t.Error(said)
 	}
-	if _, said := cli(t, exitInvalid, "package", "verify", tag, "--key", keyFile); !strings.Contains(said, "expected public keys") {
+	if _, said := cli(t, exitInvalid, "package", "verify", tag, "--key", keyFile); !strings.Contains(said, "expected Ed25519 or ECDSA public keys") {
 		t.Error(said)
 	}
 	writeFile(t, filepath.Join(tools, "one.yaml"), "kind: [")

@@ -81,7 +81,7 @@ func (o *undoOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	name := rollout.Name(done.Set)
 	if !done.Needed && table {
-		return o.done(nil, "set %q skipped rollback (its manifests are those of revision %d already)", name, done.To)
+		return o.done(nil, "set %q skipped rollback (its manifests already match revision %d)", name, done.To)
 	}
 	if err := o.printChanges(done.Changes, o.dryRun.on()); err != nil || !table {
 		return err

@@ -141,7 +141,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		if near := nearestFlag(cmd, name); near != "" {
 			msg += "; did you mean --" + near + "?"
 		} else if cmd.Flags().Lookup("http") != nil && slices.Contains([]string{"port", "listen", "addr", "address", "host", "bind"}, name) {
-			msg += ": the address to listen on is given with --http, as in --http 127.0.0.1:8080"
+			msg += ": pass the address to listen on with --http, as in --http 127.0.0.1:8080"
 		} else if name == "all" && cmd.Name() == "delete" {
 			msg += ": choose objects by their labels with -l, or name the files that have them with -f"
 		} else if cmd.Flags().Lookup("arg") != nil {

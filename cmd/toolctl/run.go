@@ -142,7 +142,7 @@ func (o *runOptions) waitingText(res *action.Ran) string {
 		b.WriteString(p.Message)
 	}
 	if !res.Stored {
-		return b.String() + ", and no store keeps the run: name one with --store, or run it at a terminal, where you are asked"
+		return b.String() + "; no store to save the run: pass --store, or run it at a terminal, where toolctl asks you"
 	}
 	where := ""
 	if o.conf.DSN != "" {
@@ -154,6 +154,6 @@ func (o *runOptions) waitingText(res *action.Ran) string {
 	for _, f := range o.conf.Files {
 		where += " -f " + shellWord(f)
 	}
-	fmt.Fprintf(&b, "\n  and go on with      toolctl run --resume %s%s", res.ID, where)
+	fmt.Fprintf(&b, "\n  then continue with  toolctl run --resume %s%s", res.ID, where)
 	return b.String()
 }

@@ -22,7 +22,7 @@ func newSchemaDiffCmd(a *app) *cobra.Command {
 		Use:   "diff OLD NEW",
 		Short: "Find breaking changes between two JSON Schemas, with a witness",
 		Long: `Classify the change of a JSON Schema for those who rely on the old one, with a witness:
-a document that was valid before and is not any longer.
+a document that was valid before and no longer is.
 
   neutral      only titles, descriptions and other annotations changed
   compatible   it is proven that nothing stops working

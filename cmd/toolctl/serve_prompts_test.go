@@ -232,7 +232,7 @@ func TestServeWarnsOfPromptsThatAreNotThere(t *testing.T) {
 	}()
 	var told []string
 	for in := bufio.NewScanner(log); in.Scan(); {
-		if strings.Contains(in.Text(), "no prompt that is ready has the name that was chosen") {
+		if strings.Contains(in.Text(), "no ready prompt has the selected name") {
 			told = append(told, in.Text())
 			end.Close() // ends serve after the first warning, which should be the only one
 		}

@@ -281,7 +281,7 @@ func TestServeTellsOfFilesThatHoldNothing(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "broken.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	s.wait(t, `"msg":"the manifests match what is served again"`)
+	s.wait(t, `"msg":"the manifests match the served objects again"`)
 	if text := ready(); strings.Contains(text, "warning") {
 		t.Errorf("readyz says %s", text)
 	}

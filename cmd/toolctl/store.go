@@ -62,7 +62,7 @@ or nothing. FROM and TO are values of --store.
 Stop the gateways first: changes to FROM after that moment are not in TO.`,
 		Example: `  toolctl store copy .toolctl/state.db postgres://toolctl@db/toolctl
   toolctl store copy postgres://toolctl@db/toolctl copy.db`,
-		Args: exactArgs(2, "the store to copy and the one to make"),
+		Args: exactArgs(2, "the store to copy and the store to create"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := (&action.CopyStore{Config: a.stored(cmd.Context()), From: args[0], To: args[1]}).Run(cmd.Context())
 			shown, _ := store.Shown(args[1])
@@ -115,7 +115,7 @@ who owns them. Calls wait while a table is rewritten: run this command when ther
 			r, err := (&action.CompactStore{Config: a.stored(cmd.Context()), Retention: retention, Pruned: func(p store.AuditPrune) {
 				fmt.Fprintf(a.out, "%s of the audit removed, %d kept\n", count(int(p.Lines), "line"), p.Kept)
 			}}).Run(cmd.Context())
-			return a.done(err, "the store takes %s, before it took %s", mebibytes(r.After), mebibytes(r.Before))
+			return a.done(err, "the store now uses %s; before, it used %s", mebibytes(r.After), mebibytes(r.Before))
 		},
 	}
 	bindRetention(cmd.Flags(), &retention, "first delete audit records older than this")

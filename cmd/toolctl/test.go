@@ -116,7 +116,7 @@ func (o *testOptions) start(ctx context.Context, args []string) error {
 	o.suite.Problems, o.suite.Begun, o.suite.Updated = o.printViolations, o.progress, o.printUpdated
 	for _, name := range args {
 		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `/\.`) {
-			return usagef("%s: no such file or folder: a scenario is named with --run, as in --run %s", name, shellWord(name))
+			return usagef("%s: no such file or folder: name a scenario with --run, as in --run %s", name, shellWord(name))
 		}
 	}
 	if len(o.suite.Paths) == 0 {
@@ -142,7 +142,7 @@ func (o *testOptions) play(ctx context.Context) error {
 		return err
 	}
 	if t.NotKept != nil {
-		o.logger().Debug("the report is not left for the console", "error", t.NotKept.Error())
+		o.logger().Debug("the report was not saved for the console", "error", t.NotKept.Error())
 	}
 	if err := o.printReport(format, t.Report, "", ""); err != nil {
 		return err

@@ -42,7 +42,7 @@ func (o *testOptions) watchFiles(ctx context.Context, paths []string, play func(
 				o.report("toolctl test", err)
 			}
 			if ctx.Err() == nil {
-				fmt.Fprintf(o.err, "watching %s; Ctrl-C ends\n", strings.Join(paths, ", "))
+				fmt.Fprintf(o.err, "watching %s; press Ctrl-C to stop\n", strings.Join(paths, ", "))
 			}
 		case e := <-w.Events:
 			if strings.HasPrefix(filepath.Base(e.Name), ".") || e.Op == fsnotify.Chmod {

@@ -78,7 +78,7 @@ func (o *serveOptions) running(port int) (links []string) {
 	for _, socket := range sockets {
 		link, err := tty.Ask(filepath.Join(dir, socket))
 		if err != nil {
-			o.logger().Debug("a console that may run already does not answer", "socket", socket, slog.Any("error", err))
+			o.logger().Debug("a console may already be running, but it does not answer", "socket", socket, slog.Any("error", err))
 		} else if link != "" {
 			links = append(links, link)
 		}

@@ -28,7 +28,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for want, names := range map[string][]string{
-		`"a" is there twice`: {"a", "a"},
+		`"a" occurs twice`: {"a", "a"},
 		`"A" and "a" are the same name on systems that ignore case or Unicode forms`:                      {"A", "a"},
 		`"A" and "a" are the same name on systems`:                                                        {"A/b", "a/c"},
 		"\"caf\u00e9\" and \"cafe\u0301\" are the same name on systems that ignore case or Unicode forms": {"caf\u00e9", "cafe\u0301"},

@@ -65,7 +65,7 @@ func CheckName(name string) error {
 		case element[0] == '.':
 			return wrong("has an element that begins with a dot")
 		case strings.HasSuffix(element, ".") || strings.HasSuffix(element, " "):
-			return wrong("has an element that ends with a dot or a space, which Windows leaves out")
+			return wrong("has an element that ends with a dot or a space, which Windows removes")
 		case reserved(element):
 			return wrong("has an element that is a device on Windows")
 		}
@@ -109,7 +109,7 @@ func add(seen map[string]place, name string) error {
 		case have.file != p.file:
 			return fmt.Errorf("%q is both a file and a folder", p.name)
 		case p.file:
-			return fmt.Errorf("%q is there twice", p.name)
+			return fmt.Errorf("%q occurs twice", p.name)
 		default:
 			return nil // its parent folders are recorded too
 		}

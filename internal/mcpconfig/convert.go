@@ -51,7 +51,7 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
 	m.Metadata.Name = manifest.Name(e.name)
 	if m.Metadata.Name == "" {
-		return nil, errors.New("no manifest name can be made of this name")
+		return nil, errors.New("this name cannot be turned into a manifest name")
 	}
 	if m.Metadata.Name != e.name {
 		c.note(e.name, "its name in the manifest is %q", m.Metadata.Name)
@@ -81,7 +81,7 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 	s.ToolFilter = read[*v1.ToolFilter](r, "tool_filter")
 	read[string](r, "name")
 	if file := read[string](r, "envFile"); file != "" {
-		c.note(e.name, "envFile is not read: set its variables in the environment, and name them in spec.env or spec.env_passthrough")
+		c.note(e.name, "envFile is ignored: set its variables in the environment, and name them in spec.env or spec.env_passthrough")
 	}
 	if err := errors.Join(r.errs...); err != nil {
 		return nil, err

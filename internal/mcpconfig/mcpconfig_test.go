@@ -85,7 +85,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a null server", "a.json", `{"servers":{"a":null}}`, `servers.a: expected an object, got null`},
 		{"a wrong address", "a.json", `{"servers":{"a":{"url":"ftp://x"}}}`, `"ftp://x" is not an http or https URL`},
 		{"names that fall together", "a.json", `{"servers":{"My Tool":{"command":"x"},"my-tool":{"command":"x"}}}`, `servers.my-tool: its name in the manifest would be "my-tool", as for "My Tool": rename one`},
-		{"no name left", "a.json", `{"servers":{"日本":{"command":"x"}}}`, `no manifest name can be made of this name`},
+		{"no name left", "a.json", `{"servers":{"日本":{"command":"x"}}}`, `this name cannot be turned into a manifest name`},
 		{"all errors", "a.json", `{"servers":{"a":{},"b":{}}}`, "servers.a: it has no command and no url\na.json: servers.b: it has"},
 		{"too large", "a.json", strings.Repeat(" ", 1<<20+1), "over 1048576 bytes"},
 	}

@@ -38,7 +38,7 @@ func validators(prompt string, from []validator, notes *[]string) []v1.PromptVal
 			off(kind.Unjudged)
 			continue
 		case rule == nil:
-			off("it is an assertion of scenarios here")
+			off("toolctl has it as an assertion of scenarios")
 			continue
 		case v.Params["min_score"] != nil || v.Params["max_score"] != nil:
 			off("it needs a score")

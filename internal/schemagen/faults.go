@@ -67,7 +67,7 @@ func (f *field) violations() []string {
 	}
 	for _, marker := range []string{" Required. ", " Default: ", " Example: "} {
 		if slices.ContainsFunc([]string{f.text, f.deflt + ".", f.example + "."}, func(part string) bool { return strings.Contains(" "+part+" ", marker) }) {
-			msgs = append(msgs, fmt.Sprintf("the marker %q stands twice or in the wrong place; the order is Required, Default, Example", strings.TrimSpace(marker)))
+			msgs = append(msgs, fmt.Sprintf("the marker %q appears twice or in the wrong place; the order is Required, Default, Example", strings.TrimSpace(marker)))
 		}
 	}
 	switch {

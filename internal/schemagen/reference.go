@@ -52,7 +52,7 @@ func assertionsPage() []byte {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", code(t.Name), list(t.Aliases), list(scenario.AssertionParams(&t)), strings.ReplaceAll(t.Holds, "|", `\|`))
 	}
-	b.WriteString("\n## Not judged\n\nThese are known and never judged: they count in `N of M checks`, and `--strict` fails them.\n\n| type | because |\n| --- | --- |\n")
+	b.WriteString("\n## Not judged\n\ntoolctl knows these assertions but never evaluates them: they count in `N of M checks`, and `--strict` fails them.\n\n| type | because |\n| --- | --- |\n")
 	for _, t := range unjudged {
 		fmt.Fprintf(&b, "| %s | %s |\n", list(append([]string{t.Name}, t.Aliases...)), t.Unjudged)
 	}

@@ -131,7 +131,7 @@ func jsonSchema() *Schema {
 func promptKit() *Schema {
 	named := &Schema{Type: "object", Required: []string{"name"}, Properties: &Members{{"name", &Schema{Type: "string", MinLength: 1}}}}
 	return &Schema{
-		Title: "PromptKit", Description: "PromptKit is a manifest of PromptKit; fields that are not known are ignored.", Type: "object",
+		Title: "PromptKit", Description: "PromptKit is a manifest of PromptKit; toolctl ignores unknown fields.", Type: "object",
 		Properties: &Members{
 			{"apiVersion", &Schema{Type: "string", Pattern: `^promptkit\.altairalabs\.ai/.`}},
 			{"kind", &Schema{Enum: []string{"Tool", "PromptConfig", "Scenario"}}},

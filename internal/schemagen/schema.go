@@ -162,7 +162,7 @@ func (b *builder) kind(kind string) (*Schema, error) {
 			p.Schema.Const, p.Schema.MinLength, p.Schema.Examples = kind, 0, nil
 		}
 	}
-	*s.Properties = append(*s.Properties, Member{"status", &Schema{Description: "status is what 'list -o yaml' says of the object; it is not read.", Type: "object"}})
+	*s.Properties = append(*s.Properties, Member{"status", &Schema{Description: "status is the state of the object that 'list -o yaml' prints; toolctl ignores it in manifests.", Type: "object"}})
 	return s, nil
 }
 
@@ -187,7 +187,7 @@ func (b *builder) all() (*Schema, error) {
 		Properties: &Members{
 			{"apiVersion", &Schema{Description: "apiVersion is the version of the list's format.", Type: "string"}},
 			{"kind", &Schema{Description: "kind is List.", Type: "string", Const: "List"}},
-			{"metadata", &Schema{Description: "metadata is not read.", Type: "object"}},
+			{"metadata", &Schema{Description: "toolctl ignores metadata.", Type: "object"}},
 			{"items", &Schema{Description: "items are the objects.", Type: "array", Items: &Schema{OneOf: kinds}}},
 		},
 		Required: []string{"apiVersion", "kind", "items"}, Additional: false,

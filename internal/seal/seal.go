@@ -70,7 +70,7 @@ func ReadFile(path string) (*Keys, error) {
 	return k, nil
 }
 
-var errKeys = errors.New("expected one line of 64 hexadecimal digits, or two while the keys change: make one with: openssl rand -hex 32")
+var errKeys = errors.New("expected one line of 64 hexadecimal digits, or two while the keys change: create one with: openssl rand -hex 32")
 
 // Read reads one or two lines of 64 hexadecimal digits. Its errors do not show the input.
 func Read(r io.Reader) (*Keys, error) {

@@ -78,7 +78,7 @@ func tagPath(tag string, whole func(string) bool) ([]string, error) {
 	case body == "":
 		return nil, fmt.Errorf("%s names no variable", shown)
 	case strings.ContainsAny(body[:1], "#^/>=<$"):
-		return nil, fmt.Errorf("%s is more than a variable: mustache knows {{name}} only here; use template_syntax go for if and range", shown)
+		return nil, fmt.Errorf("%s is more than a variable: mustache templates support only {{name}} here; use template_syntax go for if and range", shown)
 	case strings.HasPrefix(body, "."):
 		return nil, fmt.Errorf("%s is Go template syntax: write {{%s}}, or set template_syntax: go", shown, line(strings.TrimLeft(body, "."), maxShown))
 	case strings.ContainsFunc(body, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'{}()|`, r) }):

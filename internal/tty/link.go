@@ -73,7 +73,7 @@ func ownFolder(dir string) error {
 		return err
 	}
 	if !info.IsDir() || !ours(info) {
-		return fmt.Errorf("%s: expected a folder of this user", dir)
+		return fmt.Errorf("%s: expected a folder that this user owns", dir)
 	}
 	return os.Chmod(dir, 0o700)
 }

@@ -99,7 +99,7 @@ func (e *Edit) edit(ctx context.Context, s store.Store, key v1.Key) (done Edited
 	beside := Placeholders(list.Records)
 	file := filepath.Join(dir, key.Name+".yaml")
 	head := []string{"Edit the manifest of " + ObjectName(key) + " in namespace " + key.Namespace + ". Lines that start with \"#|\" are dropped;",
-		"an empty file ends the edit and changes nothing. When there are errors, this opens again and names them."}
+		"an empty file cancels the edit. If the manifest has errors, the editor opens again and lists them."}
 	var errs []string
 	tried := []byte(nil)
 	for body := before; ; {
@@ -168,7 +168,7 @@ func (e *Edit) ask(ctx context.Context, file string, head, errs []string, body [
 		return nil, err
 	}
 	if err := e.Editor(ctx, file); err != nil {
-		return nil, fmt.Errorf("nothing is changed: %w", err)
+		return nil, fmt.Errorf("nothing was changed: %w", err)
 	}
 	after, err := regular.ReadUpTo(file, maxEdited)
 	if err != nil {

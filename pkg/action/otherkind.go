@@ -18,7 +18,7 @@ func (w *Workspace) OtherKind(kind, namespace, name string, err error) error {
 	for _, other := range []struct{ kind, is string }{
 		{v1.KindTool, "a Tool: 'toolctl call NAME' calls it"},
 		{v1.KindPrompt, "a Prompt: 'toolctl render NAME' fills it in, 'toolctl run NAME' runs it with a model"},
-		{v1.KindMCPServer, "an MCPServer: its tools are called NAME__TOOL, 'toolctl list tools' lists them"},
+		{v1.KindMCPServer, "an MCPServer: its tools are called NAME__TOOL, and 'toolctl list tools' lists them"},
 		{v1.KindScenario, "a Scenario: 'toolctl test' runs it"},
 		{v1.KindToolPolicy, "a ToolPolicy: 'toolctl describe policy/NAME' shows it"},
 	} {

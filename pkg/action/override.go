@@ -35,7 +35,7 @@ func (o *Override) Run(ctx context.Context) (*OverrideResult, error) {
 	switch {
 	case o.Unset, o.Version != "":
 	case text == "":
-		return nil, usagef("the description is empty: 'toolctl override unset' takes an override back")
+		return nil, usagef("the description is empty: 'toolctl override unset' removes an override")
 	case len(text) > store.MaxDescription:
 		return nil, usagef("the description is longer than %d bytes", store.MaxDescription)
 	}

@@ -71,7 +71,7 @@ func (r *Record) Run(ctx context.Context) (*Recorded, error) {
 	if old != nil {
 		c.Add(old)
 	}
-	err := writeYAML(r.Cassette, "# Recorded by toolctl record. Review it: what is masked is listed under redacted.\n", c, os.O_TRUNC)
+	err := writeYAML(r.Cassette, "# Recorded by toolctl record. Review it: redacted lists the masked values.\n", c, os.O_TRUNC)
 	if err != nil {
 		return done, errors.Join(ran, err)
 	}

@@ -56,7 +56,7 @@ type Ran struct {
 func (r *Run) Run(ctx context.Context) (ran *Ran, err error) {
 	switch {
 	case r.Resume != "" && (r.Prompt != "" || len(r.Arguments.Flags) > 0 || r.Arguments.File != ""):
-		return nil, usagef("--resume continues a run with the prompt and variables it has: leave out NAME, -a and --args-file")
+		return nil, usagef("--resume continues a run with its own prompt and variables: leave out NAME, -a and --args-file")
 	case r.DryRun && r.Resume != "":
 		return nil, usagef("--dry-run needs NAME, and cannot be used with --resume")
 	case r.Agent.MaxHops < 1:
@@ -132,7 +132,7 @@ func (r *Run) play(ctx context.Context, w *Workspace, o agent.Options, ran *Ran)
 type nobody struct{}
 
 func (nobody) Generate(context.Context, agent.Request, func(agent.Delta)) (agent.Reply, error) {
-	return agent.Reply{}, errors.New("a dry run asks no model")
+	return agent.Reply{}, errors.New("a dry run calls no model")
 }
 
 // compilePrompt compiles a prompt of a registry. The error lists the reasons why the prompt cannot be used.

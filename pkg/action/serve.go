@@ -121,7 +121,7 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 		defer s.Opened(w.Gateway)()
 	}
 	if named, _ := s.env("TOOLCTL_STORE"); named != "" && w.Store == nil {
-		g.Logger.Warn("TOOLCTL_STORE is not used: with -f, -k or --source there is a store only where --store names it")
+		g.Logger.Warn("TOOLCTL_STORE is ignored: with -f, -k or --source, only --store selects a store")
 	}
 	for _, v := range w.Violations() {
 		if !v.IsWarning() { // the other manifests are served
@@ -168,7 +168,7 @@ func (s *Serve) read(g *gateway.Options) (err error) {
 		}
 		switch _, err := seal.ReadFile(r.KeyFile); {
 		case errors.Is(err, fs.ErrNotExist):
-			return usagef("--replica-key-file: %w: make it with: (umask 077; openssl rand -hex 32 > FILE)", err)
+			return usagef("--replica-key-file: %w: create it with: (umask 077; openssl rand -hex 32 > FILE)", err)
 		case err != nil:
 			return invalidf("--replica-key-file: %w", err)
 		}

@@ -54,7 +54,7 @@ func (c *Config) withKept(ctx context.Context, notFiles string, do func(store.St
 		return err
 	}
 	if _, err := c.StoreDSN(false); err != nil {
-		return usagef("there is no store: no %s folder is here or above; 'toolctl apply -f PATH' makes one, and --store names one that is elsewhere", StoreDir)
+		return usagef("there is no store: no %s folder here or in a parent; 'toolctl apply -f PATH' creates one, and --store selects another", StoreDir)
 	}
 	return c.withStore(ctx, false, do)
 }

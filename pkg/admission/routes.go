@@ -157,7 +157,7 @@ func (t *admitted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if wait > 0 {
 			t.count(reasonRate)
 			out.Header().Set("Retry-After", fmt.Sprint(int((wait+time.Second-1)/time.Second)))
-			t.refuse(out, r, http.StatusTooManyRequests, "too many requests: come back later")
+			t.refuse(out, r, http.StatusTooManyRequests, "too many requests: try again later")
 			return
 		}
 	}

@@ -79,7 +79,7 @@ func (l *loop) offer() (*offer, error) {
 		return cmp.Or(b.weight()-a.weight(), strings.Compare(a.wire, b.wire))
 	})
 	if len(o.tools) > l.opts.MaxTools {
-		l.warn("%d tools fit the prompt, and the model is offered the first %d by preference.weight and name", len(o.tools), l.opts.MaxTools)
+		l.warn("%d tools match the prompt, and the model is offered the first %d by preference.weight and name", len(o.tools), l.opts.MaxTools)
 		o.tools = o.tools[:l.opts.MaxTools]
 	}
 	o.specs = make([]ToolSpec, 0, len(o.tools)+1)

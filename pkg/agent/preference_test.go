@@ -40,7 +40,7 @@ func TestPreference(t *testing.T) {
 		{"by name", preferred("{}", "{enabled: true}", "{weight: 0}"), 0, "t0 t1 t2", ""},
 		{"the heaviest first", preferred("{}", "{weight: 5}", "{weight: -1}", "{weight: 5}"), 0, "t1 t3 t0 t2", ""},
 		{"one is off", preferred("{}", "{enabled: false, weight: 9}"), 0, "t0", ""},
-		{"too many", preferred("{}", "{weight: 1}", "{weight: 2}"), 2, "t2 t1", "3 tools fit the prompt, and the model is offered the first 2"},
+		{"too many", preferred("{}", "{weight: 1}", "{weight: 2}"), 2, "t2 t1", "3 tools match the prompt, and the model is offered the first 2"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -32,8 +32,8 @@ const Instructions = `These tools help you write manifests for toolctl: YAML obj
 1. Before you write a kind for the first time, call examples for complete manifests and explain for its fields.
 2. Call validate with the text, before or after you write it, until it finds nothing. Each violation names the line, the field and what is expected.
 3. Call lint and follow its fixes: a model chooses a tool by its name, description and schema.
-4. Write a Scenario for each Tool, and call test: it plays scenarios against mocks, never against the real service.
-5. Before you change a manifest that is in use, call diff: a change of class breaking shows a call that worked and does not any more.`
+4. Write a Scenario for each Tool, and call test: it runs scenarios against mocks, never against the real service.
+5. Before you change a manifest that is in use, call diff: a change of class breaking shows a call that worked before and no longer does.`
 
 // Bounds of one call.
 const (
@@ -97,7 +97,7 @@ func tool[In, Out any](running chan struct{}, name, title, description string, d
 // input is the input of most tools.
 type input struct {
 	Manifest string `json:"manifest,omitempty" description:"YAML or JSON text of one or more manifests, separated by ---, that need not be on disk. Without it the tool reads path."`
-	Path     string `json:"path,omitempty" description:"file or folder relative to the server's folder, such as tools/weather.yaml; with manifest, the file where the text is to be, in place of what is there (default: the whole folder; with manifest, a new file draft.yaml)"`
+	Path     string `json:"path,omitempty" description:"file or folder relative to the server's folder, such as tools/weather.yaml; with manifest, the file whose content the text replaces (default: the whole folder; with manifest, a new file draft.yaml)"`
 }
 
 // read is a folder, and the file or folder in it that a tool is to check.

@@ -223,7 +223,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	var found violations
-	if err := call("validate", args{}, &found); err != nil || !strings.Contains(found.String(), "the 64 MiB that are read") {
+	if err := call("validate", args{}, &found); err != nil || !strings.Contains(found.String(), "the 64 MiB that toolctl reads") {
 		t.Error(err, found)
 	}
 }

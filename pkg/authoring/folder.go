@@ -14,7 +14,7 @@ type folder struct {
 	read atomic.Int64
 }
 
-var errTooMuch = errors.New("is beyond the 64 MiB that are read of the folder")
+var errTooMuch = errors.New("is beyond the 64 MiB that toolctl reads from the folder")
 
 func (f *folder) Open(name string) (fs.File, error) {
 	if hidden(name) {

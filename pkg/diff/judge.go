@@ -21,9 +21,9 @@ type rule struct {
 
 // shared are the rules that apply to all kinds. The rule with the longest matching field applies.
 var shared = []rule{
-	{Neutral, "annotations mean nothing to a call", []string{"/metadata/annotations"}},
+	{Neutral, "annotations do not affect calls", []string{"/metadata/annotations"}},
 	{Neutral, "selectors and policies match labels", []string{"/metadata/labels"}},
-	{Unknown, "another apiVersion has different rules for the manifest", []string{"/apiVersion"}},
+	{Unknown, "the rules for manifests differ between API versions", []string{"/apiVersion"}},
 	{Unknown, "the content of a referenced file changed", []string{"/files"}},
 	{Unknown, "the manifest does not show what this changes", []string{""}},
 }

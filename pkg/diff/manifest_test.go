@@ -98,8 +98,8 @@ func TestManifests(t *testing.T) {
 		{"tighter", policy("max_total_tool_calls: 5"), policy("max_total_tool_calls: 2"), []string{"tighter /spec/max_total_tool_calls: after 2 calls in the same turn"}},
 		{"looser", policy("blocklist: [drop-*]"), policy("blocklist: []"), []string{`looser /spec/blocklist: drop-any`}},
 		{"both", policy("blocklist: [a]"), policy("blocklist: [b]"), []string{"looser /spec/blocklist: refused is let through: a", "tighter /spec/blocklist: let through is refused: b"}},
-		{"the same", policy("blocklist: [a, b]"), policy("blocklist: [b, a, b]"), []string{"compatible /spec/blocklist: another form"}},
-		{"required choice", policy("tool_choice: auto"), policy("tool_choice: required"), []string{"tighter /spec/tool_choice: has to call"}},
+		{"the same", policy("blocklist: [a, b]"), policy("blocklist: [b, a, b]"), []string{"compatible /spec/blocklist: the rules are equivalent"}},
+		{"required choice", policy("tool_choice: auto"), policy("tool_choice: required"), []string{"tighter /spec/tool_choice: must call"}},
 		{"new policy", "", policy("require_approval: [pay-*]"), []string{"tighter /spec/require_approval: held for approval: pay-any"}},
 		{"gone policy", policy("allowlist: [get-*]"), "", []string{"looser /spec/allowlist: refused is let through"}},
 

@@ -33,14 +33,14 @@ func (j *judgement) policy(ctx context.Context, before, after *v1.ToolPolicy) {
 	}
 	switch was, is := choice(before), choice(after); {
 	case !was && is:
-		j.add(Tighter, at, "a model has to call a tool", nil)
+		j.add(Tighter, at, "a model must call a tool", nil)
 	case was && !is:
-		j.add(Looser, at, "a model no longer has to call a tool", nil)
+		j.add(Looser, at, "a model may now answer without calling a tool", nil)
 	case len(j.reasons) > 0:
 	case before == nil || after == nil:
 		j.add(Unknown, "", "no call was found to which the policy applies", nil)
 	case policy.Same(&before.Spec, &after.Spec):
-		j.add(Compatible, at, "the rules are the same in another form", nil)
+		j.add(Compatible, at, "the rules are equivalent", nil)
 	default:
 		j.add(Unknown, at, "no call was found that gets a different decision", nil)
 	}

@@ -44,7 +44,7 @@ func (j *judgement) prompt(ctx context.Context, before, after *v1.Prompt) {
 		j.rules(ctx, p, "the model may call the same tools", j.world.tools, spec(before.Spec.Tools), spec(after.Spec.Tools))
 	}
 	if p := j.first("/spec/policy"); p != "" {
-		j.rules(ctx, p, "the rules are the same in another form", j.world.tools, before.Spec.Policy, after.Spec.Policy)
+		j.rules(ctx, p, "the rules are equivalent", j.world.tools, before.Spec.Policy, after.Spec.Policy)
 	}
 }
 

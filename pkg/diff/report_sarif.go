@@ -9,7 +9,7 @@ var meanings = []struct {
 	summary string
 	level   sarif.Level
 }{
-	{Neutral, "Nothing that is called changes; models may read another text.", sarif.Note},
+	{Neutral, "Calls do not change; models may read a different text.", sarif.Note},
 	{Compatible, "It is proven that nothing stops working.", sarif.Note},
 	{Unknown, "Neither a witness nor a proof was found.", sarif.Warning},
 	{Risky, "Only properties that an open object does not declare stop working, or calls have less time.", sarif.Warning},

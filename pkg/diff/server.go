@@ -82,7 +82,7 @@ func (j *judgement) override(at string, before, after v1.ToolOverride) {
 	if (before.Hints == nil) == (after.Hints == nil) {
 		j.hints(at+"/hints", before.Hints, after.Hints)
 	} else {
-		j.add(Unknown, cmp.Or(j.first(at+"/hints"), p), "the override of the server's own hints, which are in no manifest, begins or ends", nil)
+		j.add(Unknown, cmp.Or(j.first(at+"/hints"), p), "an override of the server's own hints, which no manifest contains, was added or removed", nil)
 	}
 	j.masks(at+"/redact", before.Redact, after.Redact)
 	if j.first(at+"/timeout_ms") != "" && before.TimeoutMS != 0 && after.TimeoutMS != 0 {

@@ -89,7 +89,7 @@ func (p *httpTool) listFits(t *v1.Tool) []v1.Violation {
 	}
 	const path = "/spec/output_schema"
 	return []v1.Violation{{Path: path, Expected: "a schema of type array", Got: fmt.Sprint(root.Type), Source: t.Field(path),
-		Message: "spec.http.paginate makes one list of all pages, which output_schema does not allow: describe the list, or make an object of it by spec.http.response.body_mapping"}}
+		Message: "spec.http.paginate combines all pages into one list, which output_schema does not allow: describe the list, or turn it into an object with spec.http.response.body_mapping"}}
 }
 
 // Unset returns a violation for each variable of a Tool that is not set, or that the tool may
@@ -250,7 +250,7 @@ func (c *httpCall) setHeaders(d *draft, values []string) error {
 		value := f.text.fill(values, asIs)
 		if !isHeaderValue(value) {
 			violations = append(violations, v1.Violation{Path: f.path, Expected: "one line of text", Got: "control characters",
-				Message: "a header value cannot contain a line break or another control character: look at the variable's value"})
+				Message: "a header value cannot contain a line break or another control character: check the value of the variable"})
 		}
 		h.Set(f.name, value)
 	}

@@ -41,7 +41,7 @@ func (p *httpTool) checkRedirect(next *http.Request, via []*http.Request) error 
 		return nil
 	}
 	if next.Body != nil && next.Body != http.NoBody && slices.ContainsFunc(p.staticBody, func(f httpField) bool { return f.text.variables() }) {
-		return &redirectError{fmt.Sprintf("a redirect of the body to another host, %s, is refused: spec.http.request.static_body holds a variable", next.URL.Host)}
+		return &redirectError{fmt.Sprintf("a redirect of the body to another host, %s, is refused: spec.http.request.static_body contains a variable", next.URL.Host)}
 	}
 	for name := range next.Header {
 		if !slices.Contains(harmless, name) {

@@ -104,5 +104,5 @@ func (w *warnings) subset(c *catalog) {
 	chosen("tools", "no tool has the selected name", c.Tools, func(p string) bool {
 		return slices.ContainsFunc(page.Items, func(it registry.Item) bool { return v1.MatchTool(p, it.Tool().Metadata.Name) })
 	})
-	chosen("prompt", "no prompt that is ready has the name that was chosen", c.Prompts, c.hasPrompt)
+	chosen("prompt", "no ready prompt has the selected name", c.Prompts, c.hasPrompt)
 }

@@ -112,7 +112,7 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 	}
 	if r := o.Replicas; r != nil {
 		if o.Store == nil {
-			return nil, errors.New("replicas need a store, where they find each other")
+			return nil, errors.New("replicas need a store to find each other")
 		}
 		if g.keys, err = newKeyWatch(r.KeyFile, g.log); err != nil {
 			return nil, err

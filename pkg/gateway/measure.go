@@ -80,7 +80,7 @@ func (g *Gateway) measureAdmission() error {
 		return nil
 	}
 	meter := g.opts.MeterProvider.Meter(scope)
-	used, err := meter.Int64ObservableGauge("toolctl.admission.used", metric.WithDescription("What is in use of a limit on numbers at once."))
+	used, err := meter.Int64ObservableGauge("toolctl.admission.used", metric.WithDescription("Current use of a concurrency limit."))
 	most, err2 := meter.Int64ObservableGauge("toolctl.admission.max", metric.WithDescription("Value of the limit."))
 	memory, err3 := meter.Int64ObservableGauge("toolctl.admission.memory", metric.WithUnit("By"), metric.WithDescription("Used part of the memory budget."))
 	refused, err4 := meter.Int64ObservableCounter("toolctl.admission.refused", metric.WithUnit("{request}"), metric.WithDescription("Refused requests and calls, by limit."))

@@ -86,7 +86,7 @@ func (g *Gateway) behind() string {
 	case s.Failed == nil:
 		return g.reload.warning()
 	case s.Failed.Revision == "":
-		return fmt.Sprintf("the source cannot be asked for news: %s; %s is served", s.Failed, source.Named(s.Revision))
+		return fmt.Sprintf("the source cannot be checked for a new revision: %s; %s is served", s.Failed, source.Named(s.Revision))
 	default:
 		return fmt.Sprintf("%s; %s is served, and the log says why", s.Failed, source.Named(s.Revision))
 	}
@@ -100,7 +100,7 @@ func (g *Gateway) measureSource() error {
 	}
 	meter := g.opts.MeterProvider.Meter(scope)
 	since, err := meter.Int64ObservableGauge("toolctl.source.commit.since", metric.WithUnit("s"),
-		metric.WithDescription("Time since which the commit of the source is served, in seconds since 1970."))
+		metric.WithDescription("Time when the source's commit was first served, in seconds since 1970."))
 	if err != nil {
 		return err
 	}

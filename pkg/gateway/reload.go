@@ -46,7 +46,7 @@ func (g *Gateway) Reload(ctx context.Context) error {
 	fixed := g.reload.failed.Swap(nil) != nil
 	if same {
 		if fixed {
-			g.log.Info("the manifests match what is served again")
+			g.log.Info("the manifests match the served objects again")
 		}
 		return nil
 	}

@@ -86,14 +86,14 @@ func (g *Gateway) lockState(server v1.Key, remote string) (text string, drifted 
 	}
 	state, ok := g.servers.State(server)
 	if !ok || !state.Ready {
-		return "pinned in " + path + "; the server was not asked", false
+		return "pinned in " + path + "; the server was not queried", false
 	}
 	for _, d := range state.Tools {
 		if d.Remote == remote {
 			if err := f.Check(server, Definition(d)); err != nil {
 				return err.Error(), true
 			}
-			return "as it is pinned in " + path, false
+			return "as pinned in " + path, false
 		}
 	}
 	return "pinned in " + path + "; the server no longer offers it", true

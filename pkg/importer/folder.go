@@ -90,7 +90,7 @@ type Conflict struct {
 }
 
 // Write writes one file per manifest into dir, which it creates if needed, and records the changes: see the package
-// documentation. It refuses a folder that holds the import of another document. If a file exists, an import without a
+// documentation. It refuses a folder that contains the import of another document. If a file exists, an import without a
 // lock file writes nothing.
 func (r *Result) Write(ctx context.Context, dir string, o WriteOptions) error {
 	r.Changes, r.DryRun = []Change{}, o.DryRun
@@ -120,7 +120,7 @@ func (r *Result) Write(ctx context.Context, dir string, o WriteOptions) error {
 		return err
 	}
 	if len(old.Tools) > 0 && old.Source != r.Source && old.Title != r.Title {
-		return fmt.Errorf("%s holds the import of %q from %s, not of %q from %s: choose another folder", dir, old.Title, old.Source, r.Title, r.Source)
+		return fmt.Errorf("%s contains the import of %q from %s, not of %q from %s: choose another folder", dir, old.Title, old.Source, r.Title, r.Source)
 	}
 	w := &folderWriter{Result: r, root: root, opts: o, old: old, next: &lock{Source: r.Source, Title: r.Title, Version: r.Version}}
 	err = w.run(ctx)

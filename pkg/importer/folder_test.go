@@ -326,7 +326,7 @@ func TestAnotherAPIIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = set.Write(t.Context(), f.dir, importer.WriteOptions{Prune: true})
-	if err == nil || !strings.Contains(err.Error(), `holds the import of "Pets" from pets.yaml`) {
+	if err == nil || !strings.Contains(err.Error(), `contains the import of "Pets" from pets.yaml`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -102,9 +102,9 @@ var tests = map[string][]struct {
 	},
 	"shadowed-rule": {
 		{tool("pay", "Pays an order.", plain) + policy("blocklist: ['pa*', pay], require_approval: [pay], allowlist: ['*']"), lint.Options{}, []string{
-			"13:27 ToolPolicy rules /spec/blocklist/1: \"pa*\" before it fits all that \"pay\" fits",
-			"13:52 ToolPolicy rules /spec/require_approval/0: the rule blocklist of policy rules refuses every call of what \"pay\" fits",
-			"13:70 ToolPolicy rules /spec/allowlist/0: the rule blocklist of policy rules refuses every call of what \"*\" fits"}},
+			"13:27 ToolPolicy rules /spec/blocklist/1: \"pa*\" comes first and matches everything that \"pay\" matches",
+			"13:52 ToolPolicy rules /spec/require_approval/0: the rule blocklist of policy rules refuses every call of the tools that \"pay\" matches",
+			"13:70 ToolPolicy rules /spec/allowlist/0: the rule blocklist of policy rules refuses every call of the tools that \"*\" matches"}},
 		{tool("pay", "Pays an order.", plain) + tool("see", "Shows an order.", plain) + policy("blocklist: [pay], allowlist: ['*']"), lint.Options{}, nil},
 	},
 	"no-lock": {

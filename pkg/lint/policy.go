@@ -91,9 +91,9 @@ func shadowedRules(s *surface, found func(Finding)) {
 		for _, names := range patterns(p) {
 			for i, n := range names {
 				if j := slices.IndexFunc(names[:i], func(o pattern) bool { return covers(o.text, n.text) }); j >= 0 {
-					found(at(p.Head(), n.path, "%q before it fits all that %q fits", names[j].text, n.text))
+					found(at(p.Head(), n.path, "%q comes first and matches everything that %q matches", names[j].text, n.text))
 				} else if blocker := s.blocker(p, n); blocker != "" {
-					found(at(p.Head(), n.path, "%s refuses every call of what %q fits", blocker, n.text))
+					found(at(p.Head(), n.path, "%s refuses every call of the tools that %q matches", blocker, n.text))
 				}
 			}
 		}

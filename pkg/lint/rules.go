@@ -3,7 +3,7 @@ package lint
 // Rules returns all rules, in the order of the documentation.
 func Rules() []Rule {
 	return []Rule{
-		{"secret", Error, "a secret is written out in a manifest",
+		{"secret", Error, "a manifest contains a secret in plain text",
 			"Put it into an environment variable, write ${NAME}, and revoke the secret if the manifest was shared.", secrets},
 		{"hidden-text", Error, "a text for models contains hidden characters or gives the model orders",
 			"Remove the characters; describe what the tool does instead of telling the model what to do.", hiddenText},

@@ -61,7 +61,7 @@ func plainFields(file string, head []byte, d *document) *yaml.Node {
 			pairs, broken = []*yaml.Node{k, v}, true
 			if frontMatterText[key] {
 				d.violation(k, v1.Violation{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec", key), Source: v1.Source{File: file, Line: begin, Column: 1}, Expected: "YAML", Got: "a text that needs quotes",
-					Message: fmt.Sprintf("the text of %q is not YAML and is read as it is written: quote it", key)})
+					Message: fmt.Sprintf("the text of %q is not YAML and is used as plain text: quote it", key)})
 			}
 		}
 		spec.Content = append(spec.Content, pairs...)

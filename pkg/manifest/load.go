@@ -452,7 +452,7 @@ func (r *reader) unreadable(err error) {
 	msg := "the file " + strings.TrimPrefix(err.Error(), "it ")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		msg = "the file does not exist, or is a symlink to none"
+		msg = "the file does not exist, or is a broken symlink"
 	case errors.Is(err, fs.ErrPermission):
 		msg = "the file cannot be read: permission denied"
 	case errors.Is(err, errLeaves):

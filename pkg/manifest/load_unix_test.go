@@ -29,7 +29,7 @@ func TestLoadUnreadable(t *testing.T) {
 	want := []string{
 		"d/a.yaml:1:1: metadata.name: Tool default/a is declared twice: here and at d/stays.yaml:1:1",
 		"d/big.yaml: the file is larger than 1000 bytes",
-		"d/dangling.yaml: the file does not exist, or is a symlink to none",
+		"d/dangling.yaml: the file does not exist, or is a broken symlink",
 		"d/leaves.yaml: the file is a symlink that leaves the folder that was given",
 		"d/pipe.yaml: the file is not a regular file",
 		"d/stays.yaml:1:1: metadata.name: Tool default/a is declared twice: here and at d/a.yaml:1:1",

@@ -87,7 +87,7 @@ func (r *reader) splitMarkdown(d *document, data []byte) (spec *yaml.Node, body 
 	at := v1.Source{File: r.name, Line: 1, Column: 1}
 	if !hasFrontMatter(data) {
 		d.violation(nil, v1.Violation{Severity: v1.SeverityWarning, Expected: "front matter", Got: "none", Source: at,
-			Message: `no front matter: the whole text is the template; fields of a Prompt's spec may stand before it, between two lines "---"`})
+			Message: `no front matter: the whole text is the template; fields of a Prompt's spec may come before it, between two lines "---"`})
 		return mappingNode(), data, 1, nil
 	}
 	head, body, bodyLine, ok := splitFrontMatter(data)
@@ -102,7 +102,7 @@ func (r *reader) splitMarkdown(d *document, data []byte) (spec *yaml.Node, body 
 	case spec == nil || spec.Kind == yaml.ScalarNode && spec.Value == "":
 		spec = mappingNode()
 	case spec.Kind != yaml.MappingNode:
-		return nil, nil, 0, &v1.Violation{Expected: "an object", Got: describe(spec), Source: d.source(spec), Message: "the front matter must hold fields, got " + describe(spec)}
+		return nil, nil, 0, &v1.Violation{Expected: "an object", Got: describe(spec), Source: d.source(spec), Message: "the front matter must contain fields, got " + describe(spec)}
 	}
 	return spec, body, bodyLine, nil
 }

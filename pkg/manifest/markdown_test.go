@@ -21,7 +21,7 @@ func TestFrontMatterOfAgents(t *testing.T) {
 			in:   "---\nname: reviewer\ndescription: Use it for reviews. Examples: <example>Context: a change. user: \"Review it\"</example>\nmodel: sonnet\n---\nReview.\n",
 			want: v1.PromptSpec{Name: "reviewer", Description: `Use it for reviews. Examples: <example>Context: a change. user: "Review it"</example>`, Model: "sonnet", Template: "Review."},
 			violations: []string{
-				`a.md:3:1: warning: spec.description: the text of "description" is not YAML and is read as it is written: quote it`,
+				`a.md:3:1: warning: spec.description: the text of "description" is not YAML and is used as plain text: quote it`,
 			},
 		},
 		{
@@ -29,7 +29,7 @@ func TestFrontMatterOfAgents(t *testing.T) {
 			in:   "---\nname: reviewer\ndescription: Use it for reviews.\n\nExamples:\n<example>\nuser: \"Review it\"\nassistant: \"I will\"\n</example>\ntools: Read, Grep\n---\nReview.\n",
 			want: v1.PromptSpec{Name: "reviewer", Description: "Use it for reviews.\n\nExamples:\n<example>\nuser: \"Review it\"\nassistant: \"I will\"\n</example>", Tools: []string{"Read", "Grep"}, Template: "Review."},
 			violations: []string{
-				`a.md:3:1: warning: spec.description: the text of "description" is not YAML and is read as it is written: quote it`,
+				`a.md:3:1: warning: spec.description: the text of "description" is not YAML and is used as plain text: quote it`,
 			},
 		},
 		{
@@ -44,7 +44,7 @@ func TestFrontMatterOfAgents(t *testing.T) {
 			name:       "every tool, which is an alias in YAML",
 			in:         "---\ntools: *\n---\nx\n",
 			want:       v1.PromptSpec{Tools: []string{"*"}, Template: "x"},
-			violations: []string{`a.md:2:1: warning: spec.tools: the text of "tools" is not YAML and is read as it is written: quote it`},
+			violations: []string{`a.md:2:1: warning: spec.tools: the text of "tools" is not YAML and is used as plain text: quote it`},
 		},
 		{
 			name: "a schema of the answer by another name",
@@ -61,7 +61,7 @@ func TestFrontMatterOfAgents(t *testing.T) {
 			name:       "no front matter",
 			in:         "# Answers short questions\n\nBe brief.\n",
 			want:       v1.PromptSpec{Title: "Answers short questions", Template: "# Answers short questions\n\nBe brief."},
-			violations: []string{`a.md:1:1: warning: no front matter: the whole text is the template; fields of a Prompt's spec may stand before it, between two lines "---"`},
+			violations: []string{`a.md:1:1: warning: no front matter: the whole text is the template; fields of a Prompt's spec may come before it, between two lines "---"`},
 		},
 		{
 			name:       "front matter alone",

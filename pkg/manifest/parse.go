@@ -32,11 +32,11 @@ func parseYAML(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violat
 	src := yamlErrorPlace(file, data, err)
 	problem := yamlProblem(err)
 	if indentedByTab(data, src.Line) {
-		problem += ": the line is indented with a tab, and YAML takes spaces only"
+		problem += ": the line is indented with a tab, but YAML allows only spaces"
 	} else if strings.Contains(problem, "mapping values are not allowed") {
 		problem += ": the line is indented too far, or a value with ': ' in it has no quotes"
 	} else if strings.HasSuffix(problem, "did not find expected key") {
-		problem += ": the line is indented differently from those beside it, or text follows a closing quote"
+		problem += ": the line is indented differently from the lines around it, or text follows a closing quote"
 	} else if strings.HasSuffix(problem, "found unexpected end of stream") {
 		problem += ": a quote is not closed"
 	} else if strings.Contains(problem, "alphabetic or numeric character") || strings.HasPrefix(problem, "unknown anchor") {

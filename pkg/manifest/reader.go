@@ -251,7 +251,7 @@ func (r *reader) stray(n *yaml.Node, what string) {
 		r.skip(n, "", "not a toolctl manifest, but an OpenAPI document: generate manifests from it with 'toolctl import openapi "+r.name+"'")
 		return
 	} else if r.named && from == ImportMCPConfig {
-		r.skip(n, "", "not a toolctl manifest, but the configuration of an MCP client: make manifests of it with 'toolctl import mcp-config "+r.name+"'")
+		r.skip(n, "", "not a toolctl manifest, but the configuration of an MCP client: generate manifests from it with 'toolctl import mcp-config "+r.name+"'")
 		return
 	}
 	if r.named {
@@ -467,7 +467,7 @@ func (d *document) readElse(obj v1.Object) {
 	}
 	if t, ok := obj.(*v1.Tool); ok && d.promptKit && t.Spec.Exec != nil {
 		d.violation(d.root, v1.Violation{Severity: v1.SeverityWarning, Path: "/spec/exec", Source: d.place("/spec/exec"), Expected: "a command that reads its arguments", Got: `one that reads {"args": …}`,
-			Message: `the command reads the arguments on stdin without {"args": …} around them, and all that it writes is the result`})
+			Message: `the command reads the arguments on stdin without {"args": …} around them, and its whole output is the result`})
 	}
 	if meta := obj.Head().Metadata.Name; name != "" && name != meta {
 		d.violation(d.root, v1.Violation{Severity: v1.SeverityWarning, Path: "/spec/name", Source: d.place("/spec/name"), Expected: "metadata.name", Got: fmt.Sprintf("%q", clip.Bytes(name, maxShown)),
@@ -486,7 +486,7 @@ func conflicts(objects []v1.Object) []v1.Violation {
 		whole.Elem().Set(reflect.ValueOf(objects[at]).Elem())
 		objects[at] = whole.Interface().(v1.Object)
 		h := objects[at].Head()
-		f := v1.Violation{Path: "/metadata/name", Source: h.Source, Expected: "a name of its own", Got: fmt.Sprintf("%q", h.Metadata.Name),
+		f := v1.Violation{Path: "/metadata/name", Source: h.Source, Expected: "a unique name", Got: fmt.Sprintf("%q", h.Metadata.Name),
 			Message: fmt.Sprintf("%s is declared twice: here and at %s", h.Key(), objects[other].Head().Source)}
 		h.Violations = append(slices.Clip(h.Violations), f)
 		fs = append(fs, f)

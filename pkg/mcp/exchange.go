@@ -79,7 +79,7 @@ func (s *session) hear(m wire.Message, x *exchange, tell func([]byte) error) err
 		return nil
 	}
 	if s.openCalls.Add(1) > maxOpenCalls {
-		err := fmt.Errorf("the server has %d requests open at once", maxOpenCalls)
+		err := fmt.Errorf("the server has %d open requests", maxOpenCalls)
 		s.fail(err)
 		return err
 	}

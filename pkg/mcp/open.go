@@ -98,7 +98,7 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 	}
 	var alien *alienError
 	if errors.As(err, &alien) {
-		return nil, u.unavailable("no session: the server answered with content type %q, expected application/json or text/event-stream: check that spec.url is that of an MCP server", clip.Bytes(s.mask(alien.kind), maxErrorText))
+		return nil, u.unavailable("no session: the server answered with content type %q, expected application/json or text/event-stream: check that spec.url is the URL of an MCP server", clip.Bytes(s.mask(alien.kind), maxErrorText))
 	}
 	if private := (*netaddr.PrivateError)(nil); errors.As(err, &private) {
 		return nil, &v1.MCPError{Server: u.key.Name, Message: noSession, Detail: noSession + ": " + private.Advice("spec.allow_private_network"), Cause: private}

@@ -326,7 +326,7 @@ func (t *relaying) ask(ctx context.Context, id string, all map[string]InputReque
 	for name, asked := range all {
 		var params map[string]json.RawMessage
 		if json.Unmarshal(orNull(asked.Params), &params) != nil {
-			return nil, errors.New("the question of the server has no parameters")
+			return nil, errors.New("the server's request has no parameters")
 		}
 		if params == nil {
 			params = map[string]json.RawMessage{}

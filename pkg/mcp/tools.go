@@ -23,7 +23,7 @@ func (u *upstream) tools(definitions []json.RawMessage) (tools []DiscoveredTool,
 		}
 		if first, twice := at[d.Remote]; twice {
 			if first >= 0 {
-				broken(&tools[first], "/metadata/name", "a name of its own", fmt.Sprintf("the server lists the tool %q twice", d.Remote))
+				broken(&tools[first], "/metadata/name", "a unique name", fmt.Sprintf("the server lists the tool %q twice", d.Remote))
 			}
 			continue
 		}

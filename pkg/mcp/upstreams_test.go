@@ -564,7 +564,7 @@ func TestForeignBytes(t *testing.T) {
 	tests := []struct{ role, want string }{
 		{"raw:badjson", `the server wrote a line that is not JSON-RPC: "Listening on port 3000"`},
 		{"raw:huge", "the server sent a message of more than 1048576 bytes"},
-		{"raw:pingflood", "the server has 256 requests open at once"},
+		{"raw:pingflood", "the server has 256 open requests"},
 		{"raw:odd", ""},
 	}
 	for _, tt := range tests {

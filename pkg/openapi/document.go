@@ -92,7 +92,7 @@ func version(root map[string]any) (string, *v1.Violation) {
 			return v, nil
 		}
 	}
-	return "", &v1.Violation{Path: "/openapi", Expected: "3.0 or 3.1", Got: quote(v), Message: fmt.Sprintf("OpenAPI version %s is not read: expected 3.0 or 3.1", quote(v))}
+	return "", &v1.Violation{Path: "/openapi", Expected: "3.0 or 3.1", Got: quote(v), Message: fmt.Sprintf("OpenAPI version %s is not supported: expected 3.0 or 3.1", quote(v))}
 }
 
 // decodeHead decodes all fields except paths. It leaves out parts that kin-openapi cannot read,

@@ -202,14 +202,14 @@ func (b *builder) use(f *schema.Fragment) any {
 // build returns the tool, or the reason for skipping it. The error ends the whole import.
 func (b *builder) build() (*v1.Tool, string, error) {
 	if b.method == "TRACE" {
-		return nil, "an HTTP tool has no method TRACE", nil
+		return nil, "an HTTP tool cannot use the method TRACE", nil
 	}
 	if strings.Contains(b.op.path, "#") {
-		return nil, "its path holds a fragment (#), which is never sent", nil
+		return nil, "its path contains a fragment (#), which is never sent", nil
 	}
 	for segment := range strings.SplitSeq(b.op.path, "/") {
 		if segment == "." || segment == ".." {
-			return nil, `its path holds the segment "." or ".."`, nil
+			return nil, `its path contains the segment "." or ".."`, nil
 		}
 	}
 	op, shared, skip := b.decode()

@@ -150,8 +150,8 @@ func TestNotADocument(t *testing.T) {
 		{"a list", "[1]", "must be an object"},
 		{"something else", "a: 1", `the field "openapi" is missing`},
 		{"swagger 2", "swagger: '2.0'", "Swagger 2.0 documents are not read"},
-		{"a later version", "openapi: 4.0.0", `OpenAPI version "4.0.0" is not read: expected 3.0 or 3.1`},
-		{"a version that is a list", "openapi: [3]", "is not read"},
+		{"a later version", "openapi: 4.0.0", `OpenAPI version "4.0.0" is not supported: expected 3.0 or 3.1`},
+		{"a version that is a list", "openapi: [3]", "is not supported"},
 		{"broken", "{\"openapi\": ", "1:"},
 		{"not text", "\xff\xfe\x00", "doc.yaml"},
 	}

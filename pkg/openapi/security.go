@@ -65,7 +65,7 @@ func (s *security) all(req openapi3.SecurityRequirement) (*credentials, error) {
 func (s *security) add(c *credentials, name string, scheme *openapi3.SecurityScheme, scopes []string) error {
 	auth := func(a *v1.Auth, env ...string) error {
 		if c.auth != nil {
-			return fmt.Errorf("a second one beside another: an HTTP tool sends one")
+			return fmt.Errorf("a second credential: an HTTP tool sends only one")
 		}
 		c.auth = a
 		c.env = append(c.env, env...)

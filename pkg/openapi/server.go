@@ -53,7 +53,7 @@ func checkServer(u *url.URL) (string, error) {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return "", fmt.Errorf("server %q: expected an http or https URL", u.Redacted())
 	case u.User != nil:
-		return "", fmt.Errorf("server %q: a URL must not hold a user name or password: use an environment variable", u.Redacted())
+		return "", fmt.Errorf("server %q: a URL must not contain a user name or password: use an environment variable", u.Redacted())
 	case strings.ContainsAny(u.Host, "${}<> \"'\\^`|"):
 		return "", fmt.Errorf("server %q: %q is not a host name", u.Redacted(), u.Host)
 	}

@@ -118,7 +118,7 @@ func (l *layer) parse(data []byte) bool {
 		return false
 	}
 	if k := l.spec.Kind; k != "" && k != "Kustomization" {
-		l.fail(place(""), "kind %q is not read: expected Kustomization", k)
+		l.fail(place(""), "kind %q is not supported: expected Kustomization", k)
 	}
 	if ns := l.spec.Namespace; ns != "" && !v1.IsName(ns) {
 		l.fail(place("/namespace"), "namespace: %q is not a legal name: expected lower-case letters, digits, '-' and '_'", ns)

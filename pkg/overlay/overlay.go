@@ -307,7 +307,7 @@ func (l *layer) add(n *yaml.Node, shown string) {
 	case n.Kind != yaml.MappingNode || kind == "":
 		l.fail(at(shown, n), "expected an object with apiVersion, kind and metadata.name")
 	case !ours:
-		l.fail(at(shown, n), "%s %s is not one of toolctl's kinds: keep it in a kustomization of its own", api, kind)
+		l.fail(at(shown, n), "%s %s is not one of toolctl's kinds: keep it in a separate kustomization", api, kind)
 	case name == "":
 		l.fail(at(shown, n), "%s: metadata.name is missing", kind)
 	default:

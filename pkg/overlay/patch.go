@@ -98,7 +98,7 @@ func (l *layer) patchMerge(p *patch, n *yaml.Node, file string, from v1.Source) 
 			l.fail(at(file, n), "patches: there is no %s %q to patch%s", kind, name, l.nearest(func(o *object) bool { return o.kind() == kind }, name))
 			return
 		case len(objects) > 1:
-			l.fail(at(file, n), "patches: %s %q is both %s and %s: say metadata.namespace", kind, name, objects[0], objects[1])
+			l.fail(at(file, n), "patches: %s %q is both %s and %s: set metadata.namespace", kind, name, objects[0], objects[1])
 			return
 		}
 	}
@@ -167,7 +167,7 @@ func (l *layer) chosen(t *target, from v1.Source) []*object {
 		if kind := v1.Nearest(t.Kind, v1.Kinds()); kind != "" && kind != t.Kind {
 			hint = fmt.Sprintf("; did you mean the kind %s?", kind)
 		}
-		l.fail(from, "target: it chooses no object: nothing here is %s%s", t, hint)
+		l.fail(from, "target: it selects no object: nothing here is %s%s", t, hint)
 	}
 	return objects
 }

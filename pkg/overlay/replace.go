@@ -170,7 +170,7 @@ func (l *layer) sourceValue(s *source) (*yaml.Node, error) {
 	p := cmp.Or(s.FieldPath, "metadata.name")
 	found := locate(o.node, fieldPath(p), false)
 	if len(found) != 1 {
-		return nil, fmt.Errorf("%s of %s is %d values: expected one", p, o, len(found))
+		return nil, fmt.Errorf("%s of %s has %d values: expected one", p, o, len(found))
 	}
 	v := l.clone(found[0])
 	if s.Options != nil && s.Options.Delimiter != "" {

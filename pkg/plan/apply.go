@@ -107,7 +107,7 @@ func (p *Plan) checkStored(ctx context.Context, st store.Store, s *Step, note fu
 		note(key, "the store has it at resourceVersion %d; the plan was made at %d", r.ResourceVersion, s.ResourceVersion)
 		return nil
 	case r.Set != s.Set:
-		note(key, "it belongs to another set than when the plan was made")
+		note(key, "it belongs to a different set than when the plan was made")
 		return nil
 	}
 	digest, err := Digest(r.Object)

@@ -130,7 +130,7 @@ func TestApplyRefusesWhatChanged(t *testing.T) {
 			"Tool default/new: the plan creates it, and the store has it at resourceVersion 5"},
 		{"its set", func(t *testing.T, st store.Store) {
 			apply(t, st, store.ApplyOptions{Set: "z", Others: store.TakeOthers}, storetest.Tool("a", "1"))
-		}, wanted(), "Tool default/a: it belongs to another set than when the plan was made"},
+		}, wanted(), "Tool default/a: it belongs to a different set than when the plan was made"},
 		{"the manifest", nil, []v1.Object{storetest.Tool("a", "3"), storetest.Tool("same", "1"), storetest.Tool("new", "1")},
 			"Tool default/a: its manifest at tools/a.yaml:1:1 has changed since"},
 		{"no manifest", nil, []v1.Object{storetest.Tool("a", "2"), storetest.Tool("same", "1")}, "Tool default/new: it is no longer in the files"},

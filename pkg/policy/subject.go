@@ -108,7 +108,7 @@ func (f fit) as(t *Subject, text string) string {
 	if f.name == t.Name {
 		return text
 	}
-	return fmt.Sprintf("%s, which fits the name %q", text, f.name)
+	return fmt.Sprintf("%s, which matches the name %q", text, f.name)
 }
 
 // policy is the shared part of the rules of a ToolPolicy.

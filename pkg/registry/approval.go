@@ -67,7 +67,7 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 		p.Expires = p.Created.Add(need.Timeout)
 	}
 	if len(c.args) > v1.MaxPendingArgs {
-		return c.refuse(fmt.Sprintf("its arguments have %d bytes; those of a call that a person approves may have %d", len(c.args), v1.MaxPendingArgs))
+		return c.refuse(fmt.Sprintf("its arguments have %d bytes; a call that needs approval may have at most %d", len(c.args), v1.MaxPendingArgs))
 	}
 	asked := p.ID
 	p, err := r.opts.Approvals.TakeApproval(ctx, p, c.Approval)
@@ -77,7 +77,7 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 	var missing *v1.NotFoundError
 	switch {
 	case errors.As(err, &missing):
-		return c.refuse(fmt.Sprintf("approval %q is not valid for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask again", clip.Bytes(c.Approval, 500)))
+		return c.refuse(fmt.Sprintf("approval %q is not valid for this call: it belongs to other arguments, another tool or another caller, was already used, or has expired; repeat the call without it to request a new approval", clip.Bytes(c.Approval, 500)))
 	case errors.Is(err, v1.ErrPendingFull):
 		return c.refuse(err.Error() + "; 'toolctl approvals list' shows them")
 	case err != nil:

@@ -133,11 +133,11 @@ func TestApproval(t *testing.T) {
 		{name: "by its name in another session", steps: []step{
 			{call: pay("s", "Oslo"), want: isPending},
 			{decide: yes, byID: "s", call: pay("r", "Oslo"), want: isApproved},
-			{byID: "s", call: pay("r", "Oslo"), want: refusedBy + `approval "ID" is not valid for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask again`},
+			{byID: "s", call: pay("r", "Oslo"), want: refusedBy + `approval "ID" is not valid for this call: it belongs to other arguments, another tool or another caller, was already used, or has expired; repeat the call without it to request a new approval`},
 		}, ran: `{"city":"Oslo"}`},
 		{name: "by its name with other arguments", steps: []step{
 			{call: pay("s", "Oslo"), want: isPending},
-			{decide: yes, byID: "s", call: pay("s", "Rome"), want: refusedBy + `approval "ID" is not valid for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask again`},
+			{decide: yes, byID: "s", call: pay("s", "Rome"), want: refusedBy + `approval "ID" is not valid for this call: it belongs to other arguments, another tool or another caller, was already used, or has expired; repeat the call without it to request a new approval`},
 		}},
 		{name: "by its name while it waits", steps: []step{
 			{call: pay("s", "Oslo"), want: isPending},
@@ -201,7 +201,7 @@ func TestApproval(t *testing.T) {
 			{ctx: ask(*yes, true, nil), call: pay("s", "Oslo"), want: `failed deny max_total_tool_calls: tool "pay": refused by policy "careful", rule max_total_tool_calls: no calls are allowed this session`},
 		}},
 		{name: "audit lets it through", spec: &v1.ToolPolicySpec{RequireApproval: []string{"*"}, Mode: v1.PolicyAudit}, steps: []step{{call: pay("s", "Oslo"), want: "complete audit require_approval"}}, ran: `{"city":"Oslo"}`},
-		{name: "great arguments", steps: []step{{call: pay("s", strings.Repeat("x", v1.MaxPendingArgs)), want: refusedBy + "its arguments have 65547 bytes; those of a call that a person approves may have 65536"}}},
+		{name: "great arguments", steps: []step{{call: pay("s", strings.Repeat("x", v1.MaxPendingArgs)), want: refusedBy + "its arguments have 65547 bytes; a call that needs approval may have at most 65536"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			spec, edit := needsApproval, func(*v1.Tool) {}
@@ -339,7 +339,7 @@ func TestApprovalBounds(t *testing.T) {
 	if kept := len(a.list(t)); kept != 1600 {
 		t.Errorf("%d calls are kept, want 600 that wait and 1000 that expired", kept)
 	}
-	if _, err := a.kept.DecideApproval(t.Context(), a.list(t)[0].ID, v1.Decision{Approved: true}, a.now); fmt.Sprint(err) != fmt.Sprintf("pending call %q has expired: it must be called again", a.list(t)[0].ID) {
+	if _, err := a.kept.DecideApproval(t.Context(), a.list(t)[0].ID, v1.Decision{Approved: true}, a.now); fmt.Sprint(err) != fmt.Sprintf("pending call %q has expired: repeat the tool call", a.list(t)[0].ID) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := a.kept.DecideApproval(t.Context(), "nothing", v1.Decision{}, a.now); fmt.Sprint(err) != `approval "nothing" not found` {

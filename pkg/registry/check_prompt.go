@@ -38,9 +38,9 @@ func (s *snapshot) unknownTools(p *v1.Prompt) []v1.Violation {
 		if _, err := s.lookup(p.Namespace(), want); err == nil {
 			continue
 		}
-		msg := fmt.Sprintf("%q fits no tool here", want)
+		msg := fmt.Sprintf("%q matches no tool here", want)
 		msg += v1.DidYouMean(strings.TrimSuffix(local, "*"), names)
-		violations = append(violations, v1.Violation{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec/tools", fmt.Sprint(i)), Expected: "a tool or a pattern of some", Got: fmt.Sprintf("%q", want), Message: msg})
+		violations = append(violations, v1.Violation{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec/tools", fmt.Sprint(i)), Expected: "a tool, or a pattern that matches tools", Got: fmt.Sprintf("%q", want), Message: msg})
 	}
 	return violations
 }

@@ -124,7 +124,7 @@ func TestDiscoveredBareNames(t *testing.T) {
 	}
 	for _, name := range []string{"search", "default/search"} {
 		_, err := reg.Execute(t.Context(), v1.Call{Tool: name})
-		if want := `tool "` + name + `" is ambiguous: it fits default/a__search and default/b__search`; err == nil || err.Error() != want {
+		if want := `tool "` + name + `" is ambiguous: it matches default/a__search and default/b__search`; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

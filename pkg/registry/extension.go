@@ -28,7 +28,7 @@ func Extensions(executors []Executor, rules []policy.Rule) ([]v1.Extension, erro
 	var all []v1.Extension
 	add := func(what string, e v1.Extension) error {
 		if !e.Legal() {
-			return fmt.Errorf("registry: %s %q: the name belongs to another field, or has other characters than lower-case letters, digits, '_' and '-'", what, e.Name)
+			return fmt.Errorf("registry: %s %q: the name belongs to another field, or contains characters other than lower-case letters, digits, '_' and '-'", what, e.Name)
 		}
 		if len(e.Schema) > 0 {
 			e.Schema = closed(e.Schema)

@@ -241,7 +241,7 @@ func (r *Registry) prepare(e *entry) {
 	if e.twice != nil && !hasError(e.violations) {
 		key := e.object.Head().Key()
 		e.violations = append(slices.Clip(e.violations), v1.Violation{
-			Path: "/metadata/name", Expected: "a name of its own", Got: key.Name,
+			Path: "/metadata/name", Expected: "a unique name", Got: key.Name,
 			Message: fmt.Sprintf("%s is declared twice: at %s and at %s", key, place(e.object), place(e.twice)), Source: e.object.Head().Source,
 		})
 	}

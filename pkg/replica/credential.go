@@ -98,7 +98,7 @@ var (
 	ErrCredential = errors.New("the credential was sealed with a different key, is for another request, was already used, or has expired")
 	// ErrLate says that the credential expired before the request arrived, because one of the two replicas stood still.
 	// The request was not executed.
-	ErrLate = errors.New("the replica received the request more than 10 seconds after it was sent, because one of the two stood still, and did not carry it out: send it again")
+	ErrLate = errors.New("the replica received the request more than 10 seconds after it was sent, because one of the two replicas was paused, and did not execute it: send it again")
 	// ErrMisdirected says that the request was forwarded to another replica.
 	ErrMisdirected = errors.New("the request is for another replica")
 )

@@ -83,7 +83,7 @@ func (m *Member) Disown(name string) {
 	m.renewing.Lock() // a running renewal must not acquire the lease again
 	defer m.renewing.Unlock()
 	if err := m.opts.Leases.ReturnLeases(ctx, m.id, name); err != nil {
-		m.opts.Logger.Warn("a lease was not given back; it ends by itself", "lease", name, "error", err)
+		m.opts.Logger.Warn("a lease was not released; it will expire", "lease", name, "error", err)
 	}
 	m.owning.release(name)
 }

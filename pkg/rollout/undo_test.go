@@ -99,7 +99,7 @@ func TestUndoIsRefused(t *testing.T) {
 			if _, err := st.Apply(t.Context(), []v1.Object{storetest.Tool("b", "1")}, store.ApplyOptions{Set: "other", Others: store.TakeOthers}); err != nil {
 				t.Fatal(err)
 			}
-		}, 1, `Tool default/b belongs to set "other", and this apply is of set "s"`, rollout.Options{TakeOver: true}},
+		}, 1, `Tool default/b belongs to set "other", but this apply is for set "s"`, rollout.Options{TakeOver: true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			st := memory.New(memory.Options{})

@@ -167,7 +167,7 @@ func (p *player) play(ctx context.Context) {
 	}
 	p.turn, p.call = 0, 0
 	if played == 0 || played < len(p.spec.Turns) {
-		p.pass("/spec/assertions", p.spec.Assertions, "not every turn is played")
+		p.pass("/spec/assertions", p.spec.Assertions, "not every turn is run")
 		return
 	}
 	p.assert(ctx, "/spec/assertions", p.spec.Assertions, 0)

@@ -89,7 +89,7 @@ func ParseAddress(text string) (Address, error) {
 	case ok && slices.Contains([]string{"https", "ssh", "file"}, scheme):
 		return Address{}, fmt.Errorf("%s: write git+%s:// for a Git repository", expected, scheme)
 	case ok && (scheme == "http" || scheme == "git+http" || scheme == "git" || scheme == "git+git"):
-		return Address{}, fmt.Errorf("%s: %s:// is not encrypted, and anyone on the way could change what is served", expected, scheme)
+		return Address{}, fmt.Errorf("%s: %s:// is not encrypted, and anyone on the network path could change the manifests", expected, scheme)
 	case !ok && oneSlash.MatchString(text):
 		before, after, _ := strings.Cut(text, ":/")
 		return Address{}, fmt.Errorf("%s: two slashes follow %s:, as in %s://%s", expected, before, before, after)

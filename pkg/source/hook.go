@@ -38,7 +38,7 @@ var hookForms = []hookForm{
 // The content of a delivery is ignored, so a repeated delivery is harmless.
 func NewHook(secret string, pull func()) (http.Handler, error) {
 	if len(secret) < minSecret {
-		return nil, errors.New("the secret of the webhook is too short: expected at least 16 characters, such as 'openssl rand -hex 32' prints")
+		return nil, errors.New("the secret of the webhook is too short: expected at least 16 characters, as printed by 'openssl rand -hex 32'")
 	}
 	return &hook{secret: []byte(secret), pull: pull}, nil
 }

@@ -59,5 +59,5 @@ type SetError struct {
 
 func (e *SetError) Error() string {
 	name := strings.NewReplacer("\n", ", ") // for a set that is named by its paths
-	return fmt.Sprintf("%s belongs to set %q, and this apply is of set %q", e.Key, name.Replace(e.Owner), name.Replace(e.Set))
+	return fmt.Sprintf("%s belongs to set %q, but this apply is for set %q", e.Key, name.Replace(e.Owner), name.Replace(e.Set))
 }

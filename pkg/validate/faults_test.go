@@ -82,7 +82,7 @@ func TestViolations(t *testing.T) {
 		{"contains", `{"contains":{"const":1}}`, `[2]`, []string{`: expected at least one item that fits the schema under "contains", got array of 1 item`}},
 		{"not", `{"not":{"type":"null"}}`, `null`, []string{`: expected a value that does not fit the schema under "not", got null`}},
 		{"false schema", `{"properties":{"a":false}}`, `{"a":1}`, []string{`/a: expected no value here, got number 1`}},
-		{"dependency", `{"dependencies":{"a":["b"]}}`, `{"a":1}`, []string{`/b: property "b" is missing: it is required beside "a"`}},
+		{"dependency", `{"dependencies":{"a":["b"]}}`, `{"a":1}`, []string{`/b: property "b" is missing: it is required together with "a"`}},
 		{"property name", `{"propertyNames":{"maxLength":2}}`, `{"abc":1}`,
 			[]string{`/abc: property name "abc" is not allowed: expected a string of at most 2 characters`}},
 		{"property names in two places", `{"properties":{"x":{"propertyNames":{"maxLength":2}},"y":{},"z":{"propertyNames":{"maxLength":2}}}}`,
@@ -138,7 +138,7 @@ func TestViolationsLater(t *testing.T) {
 	}{
 		{"unevaluatedProperties", `{"properties":{"unit":{}},"unevaluatedProperties":false}`, `{"unti":1}`,
 			[]string{`/unti: unknown property "unti"; did you mean "unit"?`}},
-		{"dependentRequired", `{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, []string{`/b: property "b" is missing: it is required beside "a"`}},
+		{"dependentRequired", `{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, []string{`/b: property "b" is missing: it is required together with "a"`}},
 		{"minContains", `{"contains":{"const":1},"minContains":2}`, `[1]`,
 			[]string{`: expected at least 2 items that fit the schema under "contains", got array of 1 item`}},
 		{"maxContains", `{"contains":{"const":1},"maxContains":1}`, `[1,1]`,

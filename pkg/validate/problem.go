@@ -96,7 +96,7 @@ func (p *problem) violation() v1.Violation {
 		f.Expected, f.Got = "a value", "nothing"
 		f.Message = fmt.Sprintf("required property %q is missing", last)
 		if p.limit != "" {
-			f.Message = fmt.Sprintf("property %q is missing: it is required beside %q", last, clip.Runes(p.limit, maxGot))
+			f.Message = fmt.Sprintf("property %q is missing: it is required together with %q", last, clip.Runes(p.limit, maxGot))
 		}
 		f.Message += p.detail
 		return f

@@ -32,7 +32,7 @@ func body(p object, req agent.Request, tools []any, extra object) error {
 	switch {
 	case req.Output == nil:
 	case len(tools) > 0 && olderThan3(req.Model): // older models refuse a response schema with tools
-		system = strings.TrimSpace(system + "\n\nWhen no more tool is needed, answer with JSON alone, which fits this JSON Schema: " + string(req.Output))
+		system = strings.TrimSpace(system + "\n\nWhen you need no more tools, answer only with JSON that matches this JSON Schema: " + string(req.Output))
 	default:
 		config["responseMimeType"], config["responseJsonSchema"] = "application/json", req.Output
 	}

@@ -71,7 +71,7 @@ func TestLockState(t *testing.T) {
 		t.Error(text)
 	}
 	toolctl(t, dir, 0, "lock", "-f", "servers.yaml", "--lock-file", lock)
-	if text := state(); !strings.Contains(text, "as it is pinned in") || strings.Contains(text, "differs") {
+	if text := state(); !strings.Contains(text, "as pinned in") || strings.Contains(text, "differs") {
 		t.Error(text)
 	}
 	write(t, inner, strings.Replace(shopManifests, "Finds the orders of a customer", "Finds all", 1))

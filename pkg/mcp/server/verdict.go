@@ -61,7 +61,7 @@ func (r *result) pending(p *v1.PendingToolInfo) {
 		}
 		text += fmt.Sprintf("). Ask %s to approve it %s, then repeat the call with the same arguments", who, where)
 		if notAsked {
-			text += fmt.Sprintf(". 'toolctl approvals show %s' shows the arguments whole", p.ID)
+			text += fmt.Sprintf(". 'toolctl approvals show %s' shows all arguments", p.ID)
 		}
 	}
 	r.Content = append(r.Content, wire.TextBlock(text))

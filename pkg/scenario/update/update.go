@@ -41,7 +41,7 @@ func File(file string, results []*scenario.Result) (int, error) {
 	return n, os.WriteFile(file, data, info.Mode().Perm())
 }
 
-var errFlow = errors.New("the expectation is not in a list of block style")
+var errFlow = errors.New("the expectation is not in a block-style list")
 
 // updateText puts new values into the manifest of a scenario. It rewrites only the list items
 // with these values, usually calls, and keeps their comments and every other byte.

@@ -31,7 +31,7 @@ func pack(files map[string][]byte) ([]byte, error) {
 	total := 0
 	names := slices.Sorted(maps.Keys(files))
 	if err := fileset.Check(names); err != nil {
-		return nil, fmt.Errorf("a package cannot hold these files:\n%w", err)
+		return nil, fmt.Errorf("a package cannot contain these files:\n%w", err)
 	}
 	for _, name := range names {
 		data := files[name]

@@ -35,8 +35,8 @@ type publicKey struct {
 }
 
 const (
-	expectedPrivate = "expected a private key of Ed25519 or ECDSA as PEM, such as 'openssl genpkey -algorithm ed25519' prints"
-	expectedPublic  = "expected public keys of Ed25519 or ECDSA as PEM, such as 'openssl pkey -in key.pem -pubout' prints"
+	expectedPrivate = "expected an Ed25519 or ECDSA private key as PEM, as printed by 'openssl genpkey -algorithm ed25519'"
+	expectedPublic  = "expected Ed25519 or ECDSA public keys as PEM, as printed by 'openssl pkey -in key.pem -pubout'"
 )
 
 // ReadSigner parses a private key.
@@ -70,7 +70,7 @@ func ReadKeys(text []byte) (Keys, error) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		key, err := x509.ParsePKIXPublicKey(block.Bytes)
 		if block.Type != "PUBLIC KEY" || err != nil || !known(key) {
-			return nil, fmt.Errorf("%s; it holds %s", expectedPublic, strings.ToLower(block.Type))
+			return nil, fmt.Errorf("%s; it contains %s", expectedPublic, strings.ToLower(block.Type))
 		}
 		id, err := idOf(key)
 		if err != nil {

@@ -328,7 +328,7 @@ func TestHostilePackages(t *testing.T) {
 		"a hard link":         {archive(t, entry{tar.Header{Typeflag: tar.TypeLink, Name: "a.yaml", Linkname: "/etc/passwd"}, ""}), "not a regular file"},
 		"a device":            {archive(t, entry{tar.Header{Typeflag: tar.TypeChar, Name: "a.yaml"}, ""}), "not a regular file"},
 		"a folder":            {archive(t, entry{tar.Header{Typeflag: tar.TypeDir, Name: "a/"}, ""}), "not a regular file"},
-		"a file twice":        {archive(t, file("a.yaml", "x"), file("a.yaml", "y")), "is there twice"},
+		"a file twice":        {archive(t, file("a.yaml", "x"), file("a.yaml", "y")), "occurs twice"},
 		"a file of git":       {archive(t, file("a.yaml", "x"), file("tools/.git/config", "x")), `"tools/.git/config" has an element that begins with a dot`},
 		"names by case":       {archive(t, file("a.yaml", "x"), file("A.yaml", "y")), `"a.yaml" and "A.yaml" are the same name`},
 		"a file and a folder": {archive(t, file("a", "x"), file("a/b.yaml", "y")), `"a" is both a file and a folder`},
@@ -448,12 +448,12 @@ func TestReadKeys(t *testing.T) {
 	}
 	rsaPrivate, rsaPublic := keyPair(t, other, other.Public())
 	for name, text := range map[string][]byte{"nothing": nil, "text": []byte("x"), "a private key": private, "RSA": rsaPublic} {
-		if _, err := oci.ReadKeys(text); err == nil || !strings.Contains(err.Error(), "expected public keys") {
+		if _, err := oci.ReadKeys(text); err == nil || !strings.Contains(err.Error(), "expected Ed25519 or ECDSA public keys") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 	for name, text := range map[string][]byte{"nothing": nil, "a public key": public, "RSA": rsaPrivate, "encrypted": pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("x")})} {
-		if _, err := oci.ReadSigner(text); err == nil || !strings.Contains(err.Error(), "expected a private key") {
+		if _, err := oci.ReadSigner(text); err == nil || !strings.Contains(err.Error(), "expected an Ed25519 or ECDSA private key") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

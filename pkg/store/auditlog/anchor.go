@@ -117,7 +117,7 @@ func (a *Anchor) Follow(ctx context.Context, audit store.Audit, interval time.Du
 type BehindError struct{ Noted, Found store.AuditHead }
 
 func (e *BehindError) Error() string {
-	return fmt.Sprintf("the audit has %s, and %d were noted before: the store was restored from an older backup, or records at its end were removed; find out which, and go on with a new place to note heads in", clip.Count(int(e.Found.Lines), "line"), e.Noted.Lines)
+	return fmt.Sprintf("the audit has %s, and %d were noted before: the store was restored from an older backup, or records at its end were removed; find out which, then anchor to a new place", clip.Count(int(e.Found.Lines), "line"), e.Noted.Lines)
 }
 
 // noted returns the last head in a file, or nil without one.

@@ -11,11 +11,11 @@ import (
 // TestTampered: the check reports every change in the tables.
 func TestTampered(t *testing.T) {
 	for change, want := range map[string]string{
-		"UPDATE toolctl_audit SET record = replace(convert_from(record, 'UTF8'), 'bob', 'eve')::bytea WHERE seq = 2": "its hash does not fit",
+		"UPDATE toolctl_audit SET record = replace(convert_from(record, 'UTF8'), 'bob', 'eve')::bytea WHERE seq = 2": "its hash does not match",
 		"UPDATE toolctl_audit SET principal = 'eve' WHERE seq = 2":                                                   "its column principal was changed",
 		"DELETE FROM toolctl_audit WHERE seq = 2":                                                                    "it was removed",
 		"DELETE FROM toolctl_audit WHERE seq = 3":                                                                    "at the end",
-		"UPDATE toolctl_heads SET hash = sha256('x')":                                                                "the head that is kept",
+		"UPDATE toolctl_heads SET hash = sha256('x')":                                                                "the stored head has a different hash",
 		"DELETE FROM toolctl_audit_open":                                                                             "calls without an outcome",
 		"":                                                                                                           "",
 	} {

@@ -20,7 +20,7 @@ func (s *Store) VerifyAudit(ctx context.Context, head string) (store.AuditCheck,
 		return last, err
 	})
 	if kept := hex.EncodeToString(end); err == nil && check.Broken == nil && kept != check.Head {
-		check.Broken = &store.AuditBreak{Line: last, Message: "the head that is kept beside the lines has another hash: it was changed"}
+		check.Broken = &store.AuditBreak{Line: last, Message: "the stored head has a different hash: it was changed"}
 	}
 	return check, err
 }

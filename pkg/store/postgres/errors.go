@@ -53,7 +53,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	}
 	switch codeOf(err) {
 	case codeLimit:
-		return fmt.Errorf("store %q: %w of %d bytes, nothing was changed: remove old lines of the audit with 'toolctl audit prune --before', or raise --store-max-bytes", s.name, store.ErrLimit, s.max)
+		return fmt.Errorf("store %q: %w of %d bytes, nothing was changed: delete old audit records with 'toolctl audit prune --before', or raise --store-max-bytes", s.name, store.ErrLimit, s.max)
 	case codeDiskFull:
 		return fmt.Errorf("store %q: %w, nothing was changed (%w): free disk space and try again", s.name, store.ErrFull, err)
 	case codeReadOnly:
@@ -75,7 +75,7 @@ func (s *Store) noRight(err error) error {
 	errors.As(err, &refused)
 	what := refused.Message // for example: permission denied for table toolctl_heads
 	if strings.Contains(what, "schema") {
-		return fmt.Errorf("store %q: the user %q may not make or change its tables (%s): run 'toolctl store migrate' once as a user with CREATE on the schema, or let this one: GRANT USAGE, CREATE ON SCHEMA %s TO %s", s.name, c.User, what, schema, user)
+		return fmt.Errorf("store %q: the user %q may not create or change its tables (%s): run 'toolctl store migrate' once as a user with CREATE on the schema, or let this one: GRANT USAGE, CREATE ON SCHEMA %s TO %s", s.name, c.User, what, schema, user)
 	}
 	return fmt.Errorf("store %q: the user %q may not do that (%s): let the owner of the tables run: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s; who only reads needs SELECT alone", s.name, c.User, what, schema, user)
 }

@@ -80,7 +80,7 @@ func (s *Store) migrateUp(ctx context.Context) (at int64, err error) {
 				return at, nil // migrated to a newer version while we waited; the caller reports it
 			}
 		}
-		return 0, errors.Join(errors.New("the store cannot be brought up to date"), err)
+		return 0, errors.Join(errors.New("the store cannot be upgraded"), err)
 	}
 	return s.version(ctx)
 }

@@ -44,7 +44,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 		return fmt.Errorf("backup %q: %w, and is not overwritten: name another file", path, regular.Reason(err))
 	}
 	if err != nil {
-		return fmt.Errorf("backup %q: cannot make the file: %w", path, regular.Reason(err))
+		return fmt.Errorf("backup %q: cannot create the file: %w", path, regular.Reason(err))
 	}
 	err = f.Close()
 	if err == nil {

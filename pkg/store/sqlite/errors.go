@@ -36,7 +36,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%s: %w (%w): put a backup in its place, or move the file away and apply the manifests again, which begins a new audit and new counts", s.shown, store.ErrDamaged, err)
 	case sqlite3.SQLITE_FULL:
 		if s.atLimit(ctx) {
-			return fmt.Errorf("%s: %w of %d bytes, nothing was changed (%w): remove old lines of the audit with 'toolctl audit prune --before', or raise --store-max-bytes", s.shown, store.ErrLimit, s.max, err)
+			return fmt.Errorf("%s: %w of %d bytes, nothing was changed (%w): delete old audit records with 'toolctl audit prune --before', or raise --store-max-bytes", s.shown, store.ErrLimit, s.max, err)
 		}
 		return fmt.Errorf("%s: %w, nothing was changed (%w): free disk space and try again", s.shown, store.ErrFull, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:

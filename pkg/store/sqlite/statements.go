@@ -24,7 +24,7 @@ func (c keeping) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	able, ok := plain.(ableConn)
 	if !ok {
-		return nil, fmt.Errorf("a connection of the driver is a %T, which lacks what is used", plain)
+		return nil, fmt.Errorf("a connection of the driver is a %T, which lacks a method that toolctl uses", plain)
 	}
 	return &keeper{able, map[string]ableStmt{}}, nil
 }
@@ -77,7 +77,7 @@ func (k *keeper) take(ctx context.Context, query string) (ableStmt, error) {
 	}
 	able, ok := s.(ableStmt)
 	if !ok {
-		return nil, fmt.Errorf("a statement of the driver is a %T, which lacks what is used", s)
+		return nil, fmt.Errorf("a statement of the driver is a %T, which lacks a method that toolctl uses", s)
 	}
 	return able, nil
 }

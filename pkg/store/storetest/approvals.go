@@ -46,12 +46,12 @@ func testDecideApproval(t *testing.T, backend Backend) {
 		err      string
 	}{
 		{name: "unknown", id: "d", at: noon, err: `approval "d" not found`},
-		{name: "by who called", id: "a", d: v1.Decision{Approved: true, By: "bob"}, at: noon, err: `tool "pay": refused by policy "careful", rule approvers: "bob" made the call: another principal has to decide on it`},
+		{name: "by who called", id: "a", d: v1.Decision{Approved: true, By: "bob"}, at: noon, err: `tool "pay": refused by policy "careful", rule approvers: "bob" made the call: another principal must decide on it`},
 		{name: "by nobody of the approvers", id: "p", d: v1.Decision{Approved: true, By: "eve", Groups: []string{"sales"}}, at: noon, err: `tool "pay": refused by policy "careful", rule approvers: "eve" may not decide on this call; ann and the groups finance may`},
 		{name: "by one of the approvers", id: "p", d: v1.Decision{By: "eve", Groups: []string{"sales", "finance"}}, at: noon},
 		{name: "approved", id: "a", d: v1.Decision{Approved: true, By: "ann", Args: json.RawMessage(`{"card":"s3cret"}`)}, at: noon},
-		{name: "twice", id: "a", d: v1.Decision{By: "eve"}, at: noon, err: `pending call "a" is decided already: approved by ann`},
-		{name: "expired", id: "b", d: v1.Decision{Approved: true}, at: noon.Add(time.Hour), err: `pending call "b" has expired: it must be called again`},
+		{name: "twice", id: "a", d: v1.Decision{By: "eve"}, at: noon, err: `pending call "a" was already decided: approved by ann`},
+		{name: "expired", id: "b", d: v1.Decision{Approved: true}, at: noon.Add(time.Hour), err: `pending call "b" has expired: repeat the tool call`},
 		{name: "denied", id: "b", d: v1.Decision{By: "ann", Reason: "too expensive"}, at: noon.Add(time.Hour - 1)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -97,7 +97,7 @@ func (e editor) fresh(v any) (*yaml.Node, error) {
 		return nil, err
 	}
 	if len(doc.Content) != 1 {
-		return nil, fmt.Errorf("a value that is no YAML document: %.80s", text)
+		return nil, fmt.Errorf("a value that is not a YAML document: %.80s", text)
 	}
 	return doc.Content[0], nil
 }

@@ -191,7 +191,7 @@ func (s *Set) open(from *File, address string) (*File, error) {
 		return nil, errors.New("it leaves the folder of the document: only files in that folder are read")
 	}
 	if len(s.files) > MaxFiles {
-		return nil, fmt.Errorf("more than %d files are referred to", MaxFiles)
+		return nil, fmt.Errorf("the document refers to more than %d files", MaxFiles)
 	}
 	data, err := s.read(name)
 	if err != nil {

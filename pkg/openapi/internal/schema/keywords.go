@@ -33,14 +33,14 @@ func keywords() map[string]keyword {
 	number := keyword{convert: isNumber, wants: "a number"}
 	count := keyword{convert: isCount, wants: "a whole number of at least 0"}
 	one := keyword{convert: oneSchema, wants: "a schema"}
-	list := keyword{convert: schemaList, wants: "a list of schemas that is not empty"}
+	list := keyword{convert: schemaList, wants: "a non-empty list of schemas"}
 	named := keyword{convert: schemaMap, wants: "an object of schemas"}
 	return map[string]keyword{
 		"title": note, "description": note, "deprecated": flag, "readOnly": flag, "writeOnly": flag,
 		"default":  {convert: anything, annotation: true},
 		"examples": {convert: fullList, wants: "a list", annotation: true},
 		"type":     {convert: typeNames, wants: "a type of JSON Schema, or a list of them"},
-		"enum":     {convert: fullList, wants: "a list that is not empty"},
+		"enum":     {convert: fullList, wants: "a non-empty list"},
 		"const":    {convert: anything},
 		"format":   text, "contentMediaType": text, "contentEncoding": text, "contentSchema": one,
 		"pattern": {convert: pattern, wants: "a regular expression (ECMA-262)"},

@@ -83,7 +83,7 @@ func TestConvert(t *testing.T) {
 		{name: "required twice", from: "{required: [b, a, b]}", want: `{"required":["a","b"]}`},
 		{name: "required true", from: "{required: true}", want: `{}`, warn: "required must be a list"},
 		{name: "items as a list", from: "{items: [{type: string}]}", want: `{"prefixItems":[{"type":"string"}]}`},
-		{name: "an empty choice", from: "{oneOf: []}", want: `{}`, warn: "oneOf must be a list"},
+		{name: "an empty choice", from: "{oneOf: []}", want: `{}`, warn: "oneOf must be a non-empty list"},
 		{name: "lookahead", from: "{pattern: '^(?!x)'}", want: `{"pattern":"^(?!x)"}`},
 		{name: "broken pattern", from: "{pattern: '('}", want: `{}`, warn: "pattern must be a regular expression"},
 		{name: "pattern properties", v31: true, from: "{patternProperties: {'^a': {nullable: true, type: string}}}", want: `{"patternProperties":{"^a":{"type":["string","null"]}}}`},
@@ -187,7 +187,7 @@ func TestStepsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFixture(t, string(text), true)
-	if got := f.convert(t, "/it", in); len(got.Violations) == 0 || !strings.Contains(got.Violations[0], "too many") {
+	if got := f.convert(t, "/it", in); len(got.Violations) == 0 || !strings.Contains(got.Violations[0], "the document refers to more than") {
 		t.Errorf("errors: %v", got.Violations)
 	}
 }

@@ -26,7 +26,7 @@ type nameSet map[string]bool
 // leaves out.
 func (w *walk) schema(at doc.Location, node any, absent nameSet) any {
 	if !w.c.step(1) {
-		w.violation(fmt.Sprintf("the document's schemas are too many: more than %d are reached", maxSteps))
+		w.violation(fmt.Sprintf("the document refers to more than %d schemas", maxSteps))
 		return true
 	}
 	m, ok := node.(map[string]any)

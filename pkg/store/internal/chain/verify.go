@@ -121,7 +121,7 @@ func (v *Verifier) check(r *Row) *store.AuditBreak {
 	case r.Hash == nil:
 		return violation("it has no hash: it was added, or its hash was removed")
 	case !bytes.Equal(next[:], r.Hash):
-		return violation("its hash does not fit: it was changed, or a line before it was removed or moved")
+		return violation("its hash does not match: it was changed, or a line before it was removed or moved")
 	case err != nil:
 		return violation("it is not a record: %v", err)
 	}
@@ -155,7 +155,7 @@ func (v *Verifier) end(open map[string][]int64) {
 	case v.lastID < v.state.Written:
 		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: missing(v.lastID+1, v.state.Written) + " at the end"}
 	case v.lastLink > 0 && (v.said == nil || v.said.Links != v.links.Digest()):
-		v.violation = &store.AuditBreak{Line: v.lastLink, Message: "what is left of the lines up to it is not what the last prune left: lines were changed or removed"}
+		v.violation = &store.AuditBreak{Line: v.lastLink, Message: "the remaining lines before it are not those that the last prune kept: lines were changed or removed"}
 	case v.state.Pruned > 0 && (v.said == nil || v.said.To != v.state.Pruned+1):
 		v.violation = &store.AuditBreak{Line: v.state.Pruned, Message: "it and earlier records are missing, and no record states that they were pruned"}
 	case !v.sameOpen(open):

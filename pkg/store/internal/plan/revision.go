@@ -165,7 +165,7 @@ func (p *Plan) start(rev *Revision, r Reader, versions map[v1.Key]int64, digests
 	for _, key := range fresh {
 		row := written[key]
 		if row == nil {
-			return fmt.Errorf("%w: %s is a member of set %q and not there", store.ErrDamaged, key, rev.Set)
+			return fmt.Errorf("%w: %s is a member of set %q but does not exist", store.ErrDamaged, key, rev.Set)
 		}
 		m := Member{Row: *row, First: rev.Number}
 		if m.Digest, err = row.digest(); err != nil {

@@ -71,7 +71,7 @@ func (r *Row) Decode() (store.Record, error) {
 	}
 	h := o.Head()
 	if h.Key() != r.Key {
-		return store.Record{}, fmt.Errorf("%w: %s: its row holds %s", store.ErrDamaged, r.Key, h.Key())
+		return store.Record{}, fmt.Errorf("%w: %s: its row contains %s", store.ErrDamaged, r.Key, h.Key())
 	}
 	if !bytes.Equal(r.Origin, []byte("{}")) {
 		var from origin
