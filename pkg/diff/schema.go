@@ -129,18 +129,13 @@ func (c *Checker) compare(gives, takes *side) SchemaChange {
 	return SchemaChange{Class: Unknown}
 }
 
-// confirmed reports whether the engines agree that a document fits gives and not takes. The engine
-// of the original schema decides, because the other engine is laxer on formats.
+// confirmed reports whether a document fits gives and not takes, by the engines that also validate calls.
 func confirmed(doc any, gives, takes *side) bool {
-	valid := func(s *validate.Schema) bool {
-		violations, err := s.Validate(doc)
+	fits := func(s *side) bool {
+		violations, err := s.engine.Validate(doc)
 		return err == nil && len(violations) == 0
 	}
-	if !valid(gives.engines[0]) || valid(takes.engines[0]) {
-		return false
-	}
-	return gives.formats || takes.formats ||
-		!slices.ContainsFunc(gives.engines[1:], func(s *validate.Schema) bool { return !valid(s) }) && !slices.ContainsFunc(takes.engines[1:], valid)
+	return fits(gives) && !fits(takes)
 }
 
 // describe sets the reason and the place.
@@ -163,10 +158,10 @@ func (s *SchemaChange) describe(as Direction, takes *side, changed []string, coe
 	}
 	var violations []v1.Violation
 	if as == Input && coerces {
-		_, _, violations, err = takes.engines[0].Check(doc, true)
+		_, _, violations, err = takes.engine.Check(doc, true)
 		s.Coerced = err == nil && len(violations) == 0
 	}
-	if violations, err = takes.engines[0].Validate(doc); err != nil || len(violations) == 0 {
+	if violations, err = takes.engine.Validate(doc); err != nil || len(violations) == 0 {
 		return
 	}
 	s.Pointer = pointerOf(changed, violations[0])

@@ -15,10 +15,9 @@ import (
 
 // side is one of the two compared schemas.
 type side struct {
-	raw     any
-	draft   schema.Draft
-	engines []*validate.Schema // the schema itself, and its translation for the other engine
-	formats bool               // the schema has a format; the engines disagree about some formats
+	raw    any
+	draft  schema.Draft
+	engine *validate.Schema
 }
 
 func (c *Checker) side(raw json.RawMessage, draft validate.Draft) (*side, error) {
@@ -30,155 +29,18 @@ func (c *Checker) side(raw json.RawMessage, draft validate.Draft) (*side, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &side{raw: doc, draft: draft, engines: []*validate.Schema{engine}, formats: strings.Contains(string(raw), `"format"`)}
+	s := &side{raw: doc, draft: draft, engine: engine}
 	if m, ok := doc.(map[string]any); ok {
 		name, _ := m["$schema"].(string)
 		if d, ok := schema.DraftOf(name); ok {
 			s.draft = d
 		}
 	}
-	other, draft := translated(doc, s.draft)
-	if other == nil {
-		return s, nil
-	}
-	if second := c.cache.Schema(encode(other), draft); second.Compile() == nil {
-		s.engines = append(s.engines, second)
-	}
 	return s, nil
 }
 
 // read returns the schema in the solver's form, for a single search.
 func (s *side) read() *solve.Schema { return solve.Read(s.raw, s.draft) }
-
-// translated converts a schema to a draft of the other engine. It returns nil if no equivalent
-// exists.
-func translated(doc any, from schema.Draft) (any, schema.Draft) {
-	t := translator{old: from > schema.Draft7}
-	out := t.schema(doc)
-	if t.lost {
-		return nil, 0
-	}
-	if m, ok := out.(map[string]any); ok {
-		delete(m, "$schema")
-	}
-	if t.old {
-		return out, schema.Draft7
-	}
-	return out, schema.Draft2020
-}
-
-type translator struct {
-	old  bool // converts to draft-07
-	lost bool
-}
-
-// untranslatable are keywords without an equivalent in the other draft, or whose meaning
-// depends on more than the schema.
-var untranslatable = []string{"unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains", "$dynamicRef", "$recursiveRef", "$anchor", "$dynamicAnchor", "$id", "id"}
-
-func (t *translator) schema(doc any) any {
-	m, ok := doc.(map[string]any)
-	if !ok {
-		return doc
-	}
-	for _, key := range untranslatable {
-		if _, ok := m[key]; ok {
-			t.lost = true
-		}
-	}
-	ref, _ := schema.Reference(m)
-	if strings.Contains(ref, "tems") || strings.Contains(ref, "depend") || m["exclusiveMinimum"] == true || m["exclusiveMaximum"] == true {
-		t.lost = true // the other draft has a different place or form for it
-	}
-	out := schema.Replaced(m, "", 0, func(s schema.Subschema) any { return t.schema(s.Schema) })
-	if t.old {
-		t.older(out)
-	} else {
-		newer(out)
-	}
-	return out
-}
-
-// older converts the keywords of 2020-12 to those of draft-07.
-func (t *translator) older(m map[string]any) {
-	delete(m, "additionalItems")
-	delete(m, "dependencies")
-	if prefix, ok := m["prefixItems"]; ok {
-		if rest, ok := m["items"]; ok {
-			m["additionalItems"] = rest
-		}
-		m["items"] = prefix
-		delete(m, "prefixItems")
-	}
-	needs := map[string]any{}
-	for _, key := range []string{"dependentRequired", "dependentSchemas"} {
-		more, _ := m[key].(map[string]any)
-		for name, v := range more {
-			if _, twice := needs[name]; twice {
-				t.lost = true
-			}
-			needs[name] = v
-		}
-		delete(m, key)
-	}
-	if len(needs) > 0 {
-		m["dependencies"] = needs
-	}
-	if ref, ok := m[schema.Ref]; ok && len(m) > 1 { // draft-07 ignores its siblings
-		rest := maps.Clone(m)
-		delete(rest, schema.Ref)
-		defs := map[string]any{}
-		for _, key := range []string{"$defs", "definitions", "$schema"} {
-			if v, ok := rest[key]; ok {
-				defs[key] = v
-				delete(rest, key)
-			}
-		}
-		clear(m)
-		maps.Copy(m, defs)
-		m["allOf"] = []any{map[string]any{schema.Ref: ref}, rest}
-	}
-}
-
-// newer converts the keywords of draft-07 and older to those of 2020-12.
-func newer(m map[string]any) {
-	if ref, ok := m[schema.Ref]; ok {
-		for key := range m {
-			if key != "$defs" && key != "definitions" {
-				delete(m, key)
-			}
-		}
-		m[schema.Ref] = ref
-		return
-	}
-	for _, key := range []string{"prefixItems", "dependentRequired", "dependentSchemas"} {
-		delete(m, key)
-	}
-	if list, ok := m["items"].([]any); ok {
-		delete(m, "items")
-		m["prefixItems"] = list
-		if rest, ok := m["additionalItems"]; ok {
-			m["items"] = rest
-		}
-	}
-	delete(m, "additionalItems")
-	needs, _ := m["dependencies"].(map[string]any)
-	required, schemas := map[string]any{}, map[string]any{}
-	for name, v := range needs {
-		if _, list := v.([]any); list {
-			required[name] = v
-		} else {
-			schemas[name] = v
-		}
-	}
-	delete(m, "dependencies")
-	if len(required) > 0 {
-		m["dependentRequired"] = required
-	}
-	if len(schemas) > 0 {
-		m["dependentSchemas"] = schemas
-	}
-}
 
 // formats decides with the schema engine whether a text has a format.
 type formats struct {
