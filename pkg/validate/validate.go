@@ -15,8 +15,6 @@
 // that are legal but never hold (minLength above maxLength). It also judges documents
 // with more than 30,000 possible errors, for which gojsonschema needs too much memory.
 //
-// Most documents never reach an engine: [Schema.SurelyValid] finds them valid by their bytes.
-//
 // "format" is asserted. Violations read the same whichever engine found them.
 //
 // # Foreign schemas and documents
@@ -77,7 +75,6 @@ type Options struct {
 // Nothing is evicted before that. A Cache may be used by many goroutines.
 type Cache struct {
 	options Options
-	metas   [Draft2020 + 1]func() (*santhosh, error)
 
 	mu      sync.Mutex
 	schemas map[cacheKey]weak.Pointer[Schema] // under mu
@@ -91,11 +88,7 @@ type cacheKey struct {
 // NewCache returns an empty cache.
 func NewCache(options Options) *Cache {
 	options.MaxSchemaBytes = cmp.Or(options.MaxSchemaBytes, DefaultMaxSchemaBytes)
-	c := &Cache{options: options, schemas: map[cacheKey]weak.Pointer[Schema]{}}
-	for d := Draft4; d <= Draft2020; d++ {
-		c.metas[d] = sync.OnceValues(func() (*santhosh, error) { return newMetaschema(d) })
-	}
-	return c
+	return &Cache{options: options, schemas: map[cacheKey]weak.Pointer[Schema]{}}
 }
 
 // Schema returns the schema for a JSON text. White space does not matter. draft applies to a schema
@@ -141,6 +134,6 @@ func (c *Cache) preload(url string) (any, bool, error) {
 	if !ok {
 		return nil, false, nil
 	}
-	v, err := decode(raw, c.options.MaxSchemaBytes)
+	v, err := decode(raw, c.options.MaxSchemaBytes, true)
 	return v, true, err
 }
