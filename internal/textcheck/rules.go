@@ -169,7 +169,7 @@ type MaxLength struct {
 	MaxTokens     count `json:"max_tokens" need:"max"`
 }
 
-// count is a limit; 0 means no limit.
+// count is a limit. 0 counts as not given: then another parameter must give a limit.
 type count int
 
 // UnmarshalJSON implements [json.Unmarshaler].

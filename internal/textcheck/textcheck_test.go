@@ -1,6 +1,24 @@
 package textcheck
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+
+	"toolctl.dev/toolctl/internal/params"
+)
+
+func TestLimits(t *testing.T) {
+	for given, want := range map[string]string{
+		`{"max":0,"max_tokens":5}`: "",
+		`{"max":0}`:                "the parameter max is missing",
+		`{"max":-1}`:               `parameter "max": expected a whole number above 0, got -1`,
+		`{"max":1.5}`:              `parameter "max": expected a whole number, got 1.5`,
+	} {
+		if _, got := params.Read(json.RawMessage(given), false, New("max_length", "max_length", nil, false)); got != want {
+			t.Errorf("%s: got %q, want %q", given, got, want)
+		}
+	}
+}
 
 func TestSentences(t *testing.T) {
 	for text, want := range map[string]int{

@@ -1,6 +1,7 @@
 package tty
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ func Answer(socket string, say func() string) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	running, cancel := context.WithCancel(context.Background())
 	var answers sync.WaitGroup
 	answers.Go(func() {
 		for {
@@ -34,7 +36,10 @@ func Answer(socket string, say func() string) (stop func(), err error) {
 			case errors.Is(err, net.ErrClosed):
 				return
 			case err != nil: // for example, too many files are open
-				time.Sleep(time.Second)
+				select {
+				case <-time.After(time.Second):
+				case <-running.Done():
+				}
 				continue
 			}
 			_ = conn.SetDeadline(time.Now().Add(linkWait))
@@ -42,7 +47,7 @@ func Answer(socket string, say func() string) (stop func(), err error) {
 			_ = conn.Close()
 		}
 	})
-	return func() { _ = ln.Close(); answers.Wait() }, nil
+	return func() { _ = ln.Close(); cancel(); answers.Wait() }, nil
 }
 
 // Ask returns the text of the process that serves a socket with [Answer]; "" if that process has ended.

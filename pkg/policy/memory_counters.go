@@ -48,13 +48,7 @@ func (m *MemoryCounters) Reserve(_ context.Context, all []v1.Counter) (counts []
 	defer m.unlock(m.lock(all))
 	m.read(all, counts, now)
 	for i, c := range all {
-		n := counts[i].Used
-		for j := range i {
-			if all[j].Key == c.Key {
-				n++ // the list has this counter twice
-			}
-		}
-		if counts[i].Used = n; c.Limit >= 0 && n >= c.Limit && full < 0 {
+		if c.Limit >= 0 && counts[i].Used >= c.Limit && full < 0 {
 			full = i
 		}
 	}

@@ -18,8 +18,6 @@ type CallSession struct {
 	Turn string
 	// Principal is the caller; empty on a command line.
 	Principal string
-	// Client is the program that makes the call.
-	Client Client
 	// Logger writes to the registry's log and adds the IDs of the call.
 	Logger *slog.Logger
 
@@ -37,34 +35,7 @@ func (s CallSession) Attach(p v1.Part) (string, error) {
 	return s.attachments.Put(s.ID, p)
 }
 
-// Client is the program that makes calls, as it describes itself.
-type Client struct {
-	// Name and Version identify the program.
-	Name, Version string
-	// Metadata are the data that the client sent in addition to the arguments, such as _meta of MCP.
-	Metadata map[string]any
-	// Progress receives progress reports: the work done, the total (0 if unknown) and a message. It is nil if the
-	// client did not request progress.
-	Progress func(done, total float64, message string)
-}
-
-// Progress reports the progress of the call; total is 0 if it is unknown. It does nothing if the client did not request
-// progress.
-func (s CallSession) Progress(done, total float64, message string) {
-	if s.Client.Progress != nil {
-		s.Client.Progress(done, total, message)
-	}
-}
-
-type (
-	clientKey  struct{}
-	sessionKey struct{}
-)
-
-// WithClient returns a context whose calls come from the client c.
-func WithClient(ctx context.Context, c Client) context.Context {
-	return context.WithValue(ctx, clientKey{}, c)
-}
+type sessionKey struct{}
 
 // Session returns the session of the call that a tool made in Go executes. Outside of such a call it returns an empty
 // session with a Logger that discards everything.
@@ -81,6 +52,5 @@ func (c *call) withSession(ctx context.Context) context.Context {
 	if c.ID != "" {
 		s.Logger = s.Logger.With(slog.String("call_id", c.ID))
 	}
-	s.Client, _ = ctx.Value(clientKey{}).(Client)
 	return context.WithValue(ctx, sessionKey{}, s)
 }
