@@ -23,15 +23,11 @@ func (s *Store) AppendAudit(ctx context.Context, line v1.AuditRecord) error {
 	if err != nil {
 		return err
 	}
-	return s.explain(ctx, s.auditing.do(ctx, &l))
+	return s.explain(ctx, s.auditing.Do(ctx, l))
 }
 
-func (s *Store) appendAll(ctx context.Context, lines []*chain.Line) error {
-	all := make([]chain.Line, len(lines))
-	for i, l := range lines {
-		all[i] = *l
-	}
-	return s.one(ctx, "SELECT "+appendCall, s.appendArgs(all), new(int64))
+func (s *Store) appendAll(ctx context.Context, lines []chain.Line) error {
+	return s.one(ctx, "SELECT "+appendCall, s.appendArgs(lines), new(int64))
 }
 
 const appendCall = "toolctl_append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"

@@ -24,7 +24,7 @@ func (s *Store) Reserve(ctx context.Context, counters []v1.Counter) (counts []v1
 		return nil, -1, nil
 	}
 	r := &reservation{counters: counters, counts: make([]v1.Count, len(counters)), full: -1}
-	if err := s.reserving.do(ctx, r); err != nil {
+	if err := s.reserving.Do(ctx, r); err != nil {
 		return nil, -1, s.explain(ctx, err)
 	}
 	return r.counts, r.full, nil
@@ -81,26 +81,23 @@ func (s *Store) sweep(ctx context.Context) {
 		(SELECT key FROM toolctl_counters WHERE expires <= toolctl_now() LIMIT 10000 FOR UPDATE SKIP LOCKED) RETURNING 1) SELECT count(*) FROM gone`, nil, &n)
 }
 
-// release is the counters that one call releases.
-type release struct{ counters []v1.Counter }
-
 // Release implements [store.Counters].
 func (s *Store) Release(ctx context.Context, counters []v1.Counter) error {
 	if len(counters) == 0 {
 		return nil
 	}
-	return s.explain(ctx, s.releasing.do(ctx, &release{counters}))
+	return s.explain(ctx, s.releasing.Do(ctx, counters))
 }
 
-func (s *Store) releaseAll(ctx context.Context, calls []*release) error {
+func (s *Store) releaseAll(ctx context.Context, calls [][]v1.Counter) error {
 	type window struct {
 		key  string
 		ends int64
 	}
 	amounts := map[window]int64{}
 	var windows []window
-	for _, r := range calls {
-		for _, c := range r.counters {
+	for _, counters := range calls {
+		for _, c := range counters {
 			w := window{keyOf(c), 0}
 			if !c.Ends.IsZero() {
 				w.ends = c.Ends.UnixMicro()

@@ -22,6 +22,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
 	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
@@ -42,9 +43,9 @@ type Store struct {
 	changed watch.Source // all changes reported by NOTIFY
 	audited watch.Source
 
-	reserving batch[*reservation]
-	releasing batch[*release]
-	auditing  batch[*chain.Line]
+	reserving *sqlstore.Batch[*reservation]
+	releasing *sqlstore.Batch[[]v1.Counter]
+	auditing  *sqlstore.Batch[chain.Line]
 	// When expired counters and leases were last removed, by the clock of this process.
 	swept, sweptLeases atomic.Int64
 	silent             atomic.Bool // the last statement of a call was not answered
@@ -82,9 +83,9 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 		return nil, &store.NameError{Err: err}
 	}
 	s.name, s.conns = nameOf(config.ConnConfig), int(config.MaxConns)
-	s.reserving.start(s.closed, s.reserveAll)
-	s.releasing.start(s.closed, s.releaseAll)
-	s.auditing.start(s.closed, s.appendAll)
+	s.reserving = sqlstore.NewBatch(make(chan struct{}, 1), s.closed, s.reserveAll)
+	s.releasing = sqlstore.NewBatch(make(chan struct{}, 1), s.closed, s.releaseAll)
+	s.auditing = sqlstore.NewBatch(make(chan struct{}, 1), s.closed, s.appendAll)
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, s.explain(ctx, err)
 	}

@@ -24,11 +24,7 @@ func (s *Store) HoldWriter() (release func()) {
 }
 
 // WaitingShorts returns the number of short writes that wait for the writer.
-func (s *Store) WaitingShorts() int {
-	s.shorts.mu.Lock()
-	defer s.shorts.mu.Unlock()
-	return len(s.shorts.waiting)
-}
+func (s *Store) WaitingShorts() int { return s.shorts.Waiting() }
 
 // AuditPlans returns the queries on the audit log with their SQLite plans.
 func (s *Store) AuditPlans(ctx context.Context, filter store.AuditFilter) (plans []string, err error) {

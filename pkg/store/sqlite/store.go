@@ -49,7 +49,7 @@ type Store struct {
 	changed watch.Source // objects and overrides
 	audited watch.Source
 	sweep   sweeper
-	shorts  shortWrites
+	shorts  *sqlstore.Batch[*shortWrite]
 	gap     gap
 }
 
@@ -101,6 +101,7 @@ func newStore(path string, opts store.Options) *Store {
 		closed: make(chan struct{}),
 	}
 	s.Methods = sqlstore.New(backend{s}, dialect, keep)
+	s.shorts = sqlstore.NewBatch(s.gate, s.closed, s.writeTogether)
 	interval := cmp.Or(opts.WatchInterval, 250*time.Millisecond)
 	s.changed.Interval, s.changed.Closed, s.audited.Interval, s.audited.Closed = interval, s.closed, interval, s.closed
 	return s

@@ -15,21 +15,13 @@ import (
 // enter waits until no other goroutine of this process writes; leave ends that. Writers queue here, in order, instead
 // of in SQLite, where waiters sleep and retry.
 func (s *Store) enter(ctx context.Context) error {
-	_, err := s.enterUnless(ctx, nil)
-	return err
-}
-
-// enterUnless is enter, unless done is closed first: it then returns false, and leave must not be called.
-func (s *Store) enterUnless(ctx context.Context, done <-chan struct{}) (entered bool, err error) {
 	select {
 	case s.gate <- struct{}{}:
-		return true, nil
-	case <-done:
-		return false, nil
+		return nil
 	case <-ctx.Done():
-		return false, s.explain(ctx, ctx.Err())
+		return s.explain(ctx, ctx.Err())
 	case <-s.closed:
-		return false, store.ErrClosed
+		return store.ErrClosed
 	}
 }
 
