@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/metric"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/seal"
 	"toolctl.dev/toolctl/internal/tracing"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/executors"
@@ -34,9 +36,7 @@ type Gateway struct {
 	reg     *registry.Registry
 	servers *servers
 	catalog *catalog
-	audit   *auditWatch
-	stored  *storeWatch // nil with a local store, and with replicas
-	tokens  *tokenWatch // nil without Options.TokenFile
+	files   []*fileWatch
 	http    server.HTTPOptions
 	// admission applies to every entry point.
 	admission *admission.Admission
@@ -49,7 +49,11 @@ type Gateway struct {
 
 	measured []metric.Registration
 
-	keys    *keyWatch       // nil without Options.Replicas
+	// answered is when a remote store last answered; nil with a local store, and with replicas, which know it from
+	// their leases.
+	answered atomic.Pointer[time.Time]
+
+	keys    *seal.Keys      // nil without Options.Replicas
 	replica *replica.Member // nil until Serve has joined
 	singles *singles
 
@@ -103,23 +107,22 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 	}
 	g.servers.attach(g.reg)
 	g.catalog = newCatalog(g)
-	g.audit = &auditWatch{reg: g.reg, log: g.log, bestEffort: o.AuditBestEffort}
 	if o.TokenFile != "" {
-		if g.tokens, err = newTokenWatch(o.TokenFile, g.log); err != nil {
+		if err = g.watchTokens(); err != nil {
 			return nil, err
 		}
-		g.http.Tokens = g.tokens.tokens
 	}
-	if r := o.Replicas; r != nil {
+	if o.Replicas != nil {
 		if o.Store == nil {
 			return nil, errors.New("replicas need a store to find each other")
 		}
-		if g.keys, err = newKeyWatch(r.KeyFile, g.log); err != nil {
+		if err = g.watchKeys(); err != nil {
 			return nil, err
 		}
 	}
 	if o.Store != nil && store.Shared(o.Store) && o.Replicas == nil {
-		g.stored = newStoreWatch(o.Store, g.log)
+		now := time.Now() // opening the store succeeded
+		g.answered.Store(&now)
 	}
 	if o.Store != nil && o.Limits.RateCounters == nil && (o.Replicas != nil || store.Shared(o.Store)) {
 		o.Limits.RateCounters = g.store

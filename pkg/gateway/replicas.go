@@ -2,9 +2,7 @@ package gateway
 
 import (
 	"context"
-	"log/slog"
 	"net"
-	"os"
 	"slices"
 	"time"
 
@@ -38,7 +36,7 @@ func (g *Gateway) join(ctx context.Context, at net.Addr) (leave func(), err erro
 		}
 		address = scheme + "://" + reachable(at)
 	}
-	m, err := replica.Join(ctx, replica.Options{Keys: g.keys.keys, Leases: g.store, Address: address, TLS: g.http.TLS, Every: o.Every, Lasts: o.Lasts, Logger: g.log})
+	m, err := replica.Join(ctx, replica.Options{Keys: g.keys, Leases: g.store, Address: address, TLS: g.http.TLS, Every: o.Every, Lasts: o.Lasts, Logger: g.log})
 	if err != nil {
 		return nil, err
 	}
@@ -67,27 +65,15 @@ func reachable(at net.Addr) string {
 	return net.JoinHostPort("127.0.0.1", port)
 }
 
-// keyWatch follows changes of Replicas.KeyFile.
-type keyWatch struct {
-	fileWatch
-	keys *seal.Keys
-}
-
-func newKeyWatch(path string, log *slog.Logger) (*keyWatch, error) {
-	k := &keyWatch{fileWatch: fileWatch{
-		path: path, log: log, name: "the key file", kept: "the previous keys stay in use",
-		refused: "the key file of the replicas cannot be used: the previous keys stay in use",
-	}}
-	k.load = func() (string, []any, error) {
-		next, err := seal.ReadFile(path)
-		if err != nil || k.keys.Equal(next) {
-			return "", nil, err
+// watchKeys reads Replicas.KeyFile and follows its changes.
+func (g *Gateway) watchKeys() (err error) {
+	w := &fileWatch{path: g.opts.Replicas.KeyFile, name: "the key file of the replicas", kept: "the previous keys stay in use"}
+	g.keys, err = watchFile(g, w, seal.ReadFile, func(now, next *seal.Keys) (string, []any) {
+		if now.Equal(next) {
+			return "", nil
 		}
-		k.keys.Set(next)
-		return "the keys of the replicas changed", nil, nil
-	}
-	var err error
-	k.last, _ = os.Stat(path) // before the read, so that a later change is read again
-	k.keys, err = seal.ReadFile(path)
-	return k, err
+		now.Set(next)
+		return "the keys of the replicas changed", nil
+	})
+	return err
 }

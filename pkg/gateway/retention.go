@@ -24,24 +24,18 @@ func (g *Gateway) keepAudit(ctx context.Context) {
 		defer cancel()
 		_ = st.ReturnLeases(final, holder, retentionLease) // without this the lease ends by itself
 	}()
-	tick := time.NewTicker(retentionEvery)
-	defer tick.Stop()
-	for {
+	prune := func() {
 		p, err := pruneOld(ctx, st, holder, g.opts.AuditRetention)
 		switch {
 		case ctx.Err() != nil:
-			return
 		case err != nil:
 			g.log.Warn("old audit records were not removed: toolctl will try again", "in", clip.Duration(retentionEvery), "error", err)
 		case p.Lines > 0:
 			g.log.Info("old audit records were removed", "lines", p.Lines, "kept", p.Kept)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 	}
+	prune()
+	every(ctx, retentionEvery, prune)
 }
 
 func pruneOld(ctx context.Context, st store.Store, holder string, age time.Duration) (p store.AuditPrune, err error) {

@@ -104,19 +104,16 @@ func (g *Gateway) start() *server.Server {
 		g.tasks.run(g.askServers)
 		if g.opts.Store != nil {
 			g.tasks.run(g.followOverrides)
-			g.tasks.run(g.audit.follow)
+			g.tasks.run(g.followAudit)
 			if g.opts.AuditRetention > 0 {
 				g.tasks.run(g.keepAudit)
 			}
 		}
-		if g.stored != nil {
-			g.tasks.run(g.stored.follow)
+		if g.answered.Load() != nil {
+			g.tasks.run(g.followStore)
 		}
-		if g.tokens != nil {
-			g.tasks.run(g.tokens.follow)
-		}
-		if g.keys != nil {
-			g.tasks.run(g.keys.follow)
+		for _, f := range g.files {
+			g.tasks.run(f.follow)
 		}
 	})
 	return g.server.Load()
@@ -124,7 +121,11 @@ func (g *Gateway) start() *server.Server {
 
 // notReady returns why the gateway takes no calls, for /readyz.
 func (g *Gateway) notReady() string {
-	why := []string{g.audit.notReady(), g.stored.notReady()}
+	var why []string
+	if !g.opts.AuditBestEffort {
+		why = append(why, g.auditFailure())
+	}
+	why = append(why, g.storeSilence())
 	if m := g.replica; m != nil {
 		why = append(why, m.NotReady())
 	}
@@ -136,12 +137,13 @@ func (g *Gateway) notReady() string {
 
 // warning returns the problems that do not stop the gateway from taking calls, for /readyz.
 func (g *Gateway) warning() string {
-	what := []string{g.audit.warning(), g.behind()}
-	if g.tokens != nil {
-		what = append(what, g.tokens.warning())
+	var what []string
+	if g.opts.AuditBestEffort {
+		what = append(what, g.auditFailure())
 	}
-	if g.keys != nil {
-		what = append(what, g.keys.warning())
+	what = append(what, g.behind())
+	for _, f := range g.files {
+		what = append(what, f.warning())
 	}
 	if f := g.opts.HTTP.Warning; f != nil {
 		what = append(what, f())

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"log/slog"
-	"os"
 	"strings"
 
 	"toolctl.dev/toolctl/internal/perm"
@@ -11,29 +9,14 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// tokenWatch follows changes of Options.TokenFile.
-type tokenWatch struct {
-	fileWatch
-	tokens *server.Tokens
-}
-
-func newTokenWatch(path string, log *slog.Logger) (*tokenWatch, error) {
-	t := &tokenWatch{fileWatch: fileWatch{
-		path: path, log: log, name: "the token file", kept: "the previous tokens are still accepted",
-		refused: "the token file cannot be used: the previous tokens are still accepted",
-	}}
-	t.load = func() (string, []any, error) {
-		next, err := ReadTokens(path)
-		if err != nil {
-			return "", nil, err
-		}
-		t.tokens.Set(next)
-		return "tokens read again", []any{"tokens", next.Count()}, nil
-	}
-	var err error
-	t.last, _ = os.Stat(path) // before the read, so that a later change is read again
-	t.tokens, err = ReadTokens(path)
-	return t, err
+// watchTokens reads Options.TokenFile and follows its changes.
+func (g *Gateway) watchTokens() (err error) {
+	w := &fileWatch{path: g.opts.TokenFile, name: "the token file", kept: "the previous tokens are still accepted"}
+	g.http.Tokens, err = watchFile(g, w, ReadTokens, func(now, next *server.Tokens) (string, []any) {
+		now.Set(next)
+		return "tokens read again", []any{"tokens", next.Count()}
+	})
+	return err
 }
 
 // ReadTokens reads a file in the form of [server.ReadTokens]. The error is that of the file, or names every invalid
