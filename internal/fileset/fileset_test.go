@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -101,5 +102,30 @@ func TestMoveIsWhole(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(to); err != nil || len(entries) != 1 || entries[0].Name() != "b" {
 		t.Errorf("got %v, %v", entries, err)
+	}
+}
+
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.json")
+	for _, text := range []string{"old", "new"} {
+		if err := Replace(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(file)
+		got, err2 := os.ReadFile(file)
+		if err != nil || err2 != nil || string(got) != text || runtime.GOOS != "windows" && info.Mode() != 0o600 {
+			t.Errorf("got %q with mode %s, %v, %v, want %q with mode 600", got, info.Mode(), err, err2, text)
+		}
+	}
+	taken := filepath.Join(dir, "taken")
+	if err := os.MkdirAll(filepath.Join(taken, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(taken, []byte("text"), 0o600); err == nil {
+		t.Error("a folder was replaced")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+		t.Errorf("the folder has %v, %v, want the file and the folder", left, err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package fileset checks the names of files from untrusted sources, such as packages and repositories, and writes the
-// files into a new folder: all of them or none.
+// Package fileset checks the names of files from untrusted sources, such as packages and repositories, and writes
+// files whole or not at all: all files of a new folder, or one that replaces another.
 package fileset
 
 import (

@@ -15,6 +15,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/envref"
+	"toolctl.dev/toolctl/internal/fileset"
 	"toolctl.dev/toolctl/internal/mcpclients"
 	"toolctl.dev/toolctl/internal/netaddr"
 	"toolctl.dev/toolctl/internal/redact"
@@ -336,25 +337,11 @@ func (e *ClientEntry) Write() error {
 		return err
 	}
 	if e.modeBefore != 0 {
-		if err := replaceFile(e.File+".bak", e.Before, e.modeBefore&e.mode); err != nil {
+		if err := fileset.Replace(e.File+".bak", e.Before, e.modeBefore&e.mode); err != nil {
 			return err
 		}
 	}
-	return replaceFile(e.File, e.Text, e.mode)
-}
-
-// replaceFile replaces a file in one step: readers see the old or the new content.
-func replaceFile(file string, data []byte, mode fs.FileMode) error {
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".toolctl-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // no effect after the rename
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), file)
+	return fileset.Replace(e.File, e.Text, e.mode)
 }
 
 // lineDiff returns the lines in which two texts differ: those between their common beginning and their common

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/fileset"
 	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/regular"
 )
@@ -38,8 +38,8 @@ func (f Folder) path(id, suffix string) (string, error) {
 	return filepath.Join(string(f), id+suffix), nil
 }
 
-// Save writes a state to a temporary file, which then replaces the old one.
-func (f Folder) Save(_ context.Context, id string, state []byte) (err error) {
+// Save implements [States].
+func (f Folder) Save(_ context.Context, id string, state []byte) error {
 	path, err := f.path(id, ".json")
 	if err != nil {
 		return err
@@ -58,16 +58,7 @@ func (f Folder) Save(_ context.Context, id string, state []byte) (err error) {
 			return errors.Join(err, fmt.Errorf("%d runs are already suspended in %s: resume some, or delete their files", len(waiting), string(f)))
 		}
 	}
-	tmp := path + "." + rand.Text()[:8]
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, ignoreMissing(os.Remove(tmp)))
-		}
-	}()
-	if err := os.WriteFile(tmp, state, 0o600); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, path); err != nil {
+	if err := fileset.Replace(path, state, 0o600); err != nil {
 		return err
 	}
 	running, _ := f.path(id, ".running") // path accepted the id above

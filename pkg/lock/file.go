@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/fileset"
 	"toolctl.dev/toolctl/internal/regular"
 )
 
@@ -122,23 +121,7 @@ func (t *Tool) edited() []string {
 }
 
 // Write replaces a lock file atomically: readers see the old file or the new one.
-func Write(path string, f File) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(tmp.Name()))
-		}
-	}()
-	_, err = tmp.Write(Marshal(f))
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
-}
+func Write(path string, f File) error { return fileset.Replace(path, Marshal(f), 0o644) }
 
 const header = `# Written by 'toolctl lock'. It holds what each MCP server said of its tools when
 # a person last looked; with --locked, or spec.locked of the server, a tool whose

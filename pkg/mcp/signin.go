@@ -23,6 +23,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/fileset"
 	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/regular"
 )
@@ -328,14 +329,5 @@ func writeSecret(file string, v any) error {
 	if err := perm.Folder(filepath.Dir(file)); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".token-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), file)
+	return fileset.Replace(file, data, 0o600)
 }

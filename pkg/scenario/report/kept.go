@@ -3,12 +3,10 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
+	"toolctl.dev/toolctl/internal/fileset"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/scenario"
 )
@@ -35,19 +33,7 @@ func Keep(path string, k *Kept) error {
 	if err := json.NewEncoder(&b).Encode(k); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b.Bytes())
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error is the one to report
-	}
-	return err
+	return fileset.Replace(path, b.Bytes(), 0o600)
 }
 
 // ReadKept reads an outcome that Keep saved.

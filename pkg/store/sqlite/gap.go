@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/fileset"
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
@@ -37,20 +37,14 @@ func (s *Store) KeepGap(missing v1.AuditGap) {
 	if g.file == "" {
 		g.file = s.name + gapSuffix + rand.Text()
 	}
-	// The text is first written to another file, because a full disk may truncate it.
 	text, err := jsontext.Marshal(missing)
-	part := g.file + ".part"
 	if err == nil {
-		err = os.WriteFile(part, text, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(part, g.file)
+		err = fileset.Replace(g.file, text, 0o600) // a full disk may truncate a text
 	}
 	if err == nil {
 		g.AuditGap, g.written = missing, true
 		return
 	}
-	_ = os.Remove(part)
 	if !g.written && os.WriteFile(g.file, nil, 0o600) == nil { // a full disk has room for a name
 		g.AuditGap, g.written = v1.AuditGap{Lines: unread}, true
 	}
@@ -88,9 +82,6 @@ func (g *gap) noted() {
 func (s *Store) adoptGaps(ctx context.Context) {
 	files, _ := filepath.Glob(escapeGlob(s.name) + gapSuffix + "*") // the pattern is valid
 	for _, file := range files {
-		if strings.HasSuffix(file, ".part") {
-			continue // it is being written
-		}
 		taken := s.name + gapSuffix + rand.Text()
 		if os.Rename(file, taken) != nil {
 			continue // another process took it
