@@ -2,6 +2,7 @@ package v1
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -111,6 +112,14 @@ func (h *Header) Field(pointer string) Source {
 		}
 	}
 	return h.Source
+}
+
+// Beside returns a path of the manifest as one of the working directory: a relative path begins at the manifest's folder.
+func (h *Header) Beside(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(h.Source.File), path)
 }
 
 // Namespace returns the namespace, "default" when none is written.

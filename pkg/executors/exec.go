@@ -246,9 +246,7 @@ func (r *run) limit() {
 
 // beside returns a path that is relative to the manifest as an absolute path.
 func (r *run) beside(path string) string {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(r.tool.Source.File), path)
-	}
+	path = r.tool.Beside(path)
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
 	}

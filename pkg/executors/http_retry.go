@@ -23,6 +23,7 @@ import (
 	"toolctl.dev/toolctl/internal/budget"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/netaddr"
+	"toolctl.dev/toolctl/internal/outbound"
 )
 
 // httpCall is a running call: its request, attempts and response.
@@ -267,7 +268,7 @@ func (c *httpCall) describe(ctx context.Context, err error) error {
 	case errors.As(err, &refused):
 		return c.fail(v1.PhaseConnect, target+": "+refused.Advice("spec.http.allow_private_network"), refused)
 	case !c.connected, errors.As(err, &dial) && dial.Op == "dial":
-		if errors.As(err, &timeout) && timeout.Timeout() && c.p.timeout > 0 && c.p.timeout <= dialTimeout {
+		if errors.As(err, &timeout) && timeout.Timeout() && c.p.timeout > 0 && c.p.timeout <= outbound.DialTimeout {
 			return c.fail(v1.PhaseTimeout, fmt.Sprintf("cannot connect for %s within %s (spec.http.timeout_ms)%s", target, clip.Duration(c.p.timeout), c.tries()), err)
 		}
 		return c.fail(v1.PhaseConnect, fmt.Sprintf("cannot connect for %s: %v%s", target, err, c.tries()), err)

@@ -57,7 +57,7 @@ func (r *resolver) process() proc.Spec {
 		p.Env = append(p.Env, name+"="+v)
 	}
 	if s.WorkingDir != "" {
-		p.Dir = r.beside(s.WorkingDir)
+		p.Dir = r.server.Beside(s.WorkingDir)
 	}
 	return p
 }

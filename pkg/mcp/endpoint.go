@@ -2,35 +2,13 @@ package mcp
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/netaddr"
 )
-
-// newTransport returns the HTTP transport for one server. It uses no proxy, because the address that a
-// proxy dials cannot be checked.
-func (r *resolver) newTransport(private bool, allowed netaddr.Allowed) *http.Transport {
-	d := net.Dialer{Timeout: 10 * time.Second}
-	dial := d.DialContext
-	if !private {
-		dial = allowed.DialContext(d)
-	}
-	return &http.Transport{
-		DialContext:            dial,
-		TLSClientConfig:        r.tls(),
-		ForceAttemptHTTP2:      true,
-		MaxIdleConns:           64,
-		MaxIdleConnsPerHost:    64,
-		IdleConnTimeout:        90 * time.Second,
-		TLSHandshakeTimeout:    10 * time.Second,
-		MaxResponseHeaderBytes: 1 << 20,
-	}
-}
 
 // mayDialPrivate reports whether the server's URL may lead to a private address.
 func mayDialPrivate(spec *v1.MCPServerSpec, to *url.URL, all bool) bool {

@@ -11,6 +11,7 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/envref"
 	"toolctl.dev/toolctl/internal/netaddr"
+	"toolctl.dev/toolctl/internal/outbound"
 )
 
 const (
@@ -150,7 +151,9 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 		if err != nil {
 			return nil, u.unavailable("AllowNetwork: %v", err)
 		}
-		u.base = r.newTransport(private, allowed)
+		config, _, violations := outbound.TLS(r.server.Head(), "/spec/tls", r.server.Spec.TLS)
+		r.violations = append(r.violations, violations...)
+		u.base = outbound.Transport(private, allowed, nil, config)
 	}
 	l := &httpLink{s: s, base: u.base, to: to, head: head, max: u.owner.opts.MaxMessageBytes, late: map[*body]time.Time{}, now: u.owner.opts.Now,
 		stale: func() { u.drop(s, errUnused) }}
