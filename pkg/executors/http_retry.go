@@ -13,7 +13,6 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/netaddr"
 	"toolctl.dev/toolctl/internal/outbound"
+	"toolctl.dev/toolctl/internal/response"
 )
 
 // httpCall is a running call: its request, attempts and response.
@@ -167,7 +167,7 @@ func (c *httpCall) again(ctx context.Context, resp *http.Response, err error) (b
 		c.renewed, c.stale, c.wait, reason = true, true, 0, resp.Status
 	case slices.Contains(c.p.retryOn, resp.StatusCode) && c.p.repeats:
 		c.wait, reason = c.backoff(), resp.Status
-		if asked, ok := retryAfter(resp.Header.Get("Retry-After"), time.Now()); ok {
+		if asked, ok := response.RetryAfter(resp.Header, time.Now()); ok {
 			c.wait = asked
 		}
 	default:
@@ -215,19 +215,6 @@ func (c *httpCall) backoff() time.Duration {
 	}
 	d = min(d, c.p.maxDelay)
 	return d - time.Duration(rand.Int64N(int64(d)/2+1))
-}
-
-// retryAfter reads a Retry-After header: seconds or a date (RFC 9110, section 10.2.3).
-func retryAfter(value string, now time.Time) (time.Duration, bool) {
-	if n, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-		const most = 100 * 365 * 24 * time.Hour
-		return time.Duration(min(n, uint64(most/time.Second))) * time.Second, true
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0, false
-	}
-	return max(0, at.Sub(now)), true
 }
 
 // reauthorize sets the token of a further attempt, since the last one may have expired or was refused.

@@ -161,25 +161,6 @@ func TestHTTPConnectErrorsAreTriedAgain(t *testing.T) {
 	}
 }
 
-func TestHTTPRetryAfter(t *testing.T) {
-	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	tests := []struct {
-		value string
-		want  time.Duration
-		ok    bool
-	}{
-		{"0", 0, true}, {"120", 2 * time.Minute, true}, {"99999999999999999999999", 100 * 365 * 24 * time.Hour, true},
-		{"Sat, 21 Nov 2026 08:00:30 GMT", 30 * time.Second, true}, {"Saturday, 21-Nov-26 08:00:30 GMT", 30 * time.Second, true},
-		{"Sat, 21 Nov 2026 07:00:00 GMT", 0, true},
-		{"", 0, false}, {"-1", 0, false}, {"1.5", 0, false}, {"soon", 0, false},
-	}
-	for _, tt := range tests {
-		if got, ok := retryAfter(tt.value, now); got != tt.want || ok != tt.ok {
-			t.Errorf("retryAfter(%q): got %s, %v, want %s, %v", tt.value, got, ok, tt.want, tt.ok)
-		}
-	}
-}
-
 func TestHTTPObeysRetryAfter(t *testing.T) {
 	var first, second time.Time
 	srv, _ := serve(t, func(n int, w http.ResponseWriter, _ *http.Request) {

@@ -20,6 +20,7 @@ import (
 
 	"toolctl.dev/toolctl/internal/budget"
 	"toolctl.dev/toolctl/internal/netaddr"
+	"toolctl.dev/toolctl/internal/response"
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
@@ -281,19 +282,18 @@ type place struct {
 func (l *httpLink) follow(ctx context.Context, t *trip, resp *http.Response, keep func() bool, x *exchange) (*wire.Message, error) {
 	var at place
 	for idle := 0; ; {
-		e := newEvents(resp.Body, l.max)
-		e.keep = func(n int) error { return budget.Keep(ctx, n) }
+		e := events(resp.Body, l.max, func(n int) error { return budget.Keep(ctx, n) })
 		before := at.last
 		a, err := l.read(e, x, &at, l.tell)
 		if a != nil {
 			if keep() {
-				l.discard(e)
+				l.discard(resp.Body.(*body))
 			} else {
-				e.Close()
+				resp.Body.Close()
 			}
 			return a, nil
 		}
-		e.Close()
+		resp.Body.Close()
 		if at.wait > 0 && err == errEnded { //nolint:errorlint // a connection that broke is another error
 			polled(ctx, at.wait)
 		}
@@ -319,14 +319,13 @@ func (l *httpLink) follow(ctx context.Context, t *trip, resp *http.Response, kee
 }
 
 // discard reads the data after a JSON-RPC response for a limited time.
-func (l *httpLink) discard(e *events) {
-	b := e.Closer.(*body)
+func (l *httpLink) discard(b *body) {
 	l.mu.Lock()
 	l.late[b] = time.Now()
 	l.mu.Unlock()
 	l.s.aside(func() {
 		_, _ = io.Copy(io.Discard, b) // the response has arrived, so an error does not matter
-		e.Close()
+		b.Close()
 		l.mu.Lock()
 		delete(l.late, b)
 		l.mu.Unlock()
@@ -349,10 +348,27 @@ func (l *httpLink) endLate() {
 // errEnded means that a stream ended before the JSON-RPC response.
 var errEnded = errors.New("the response ended without a result")
 
+// events returns the events of a stream. It holds each to a size, and keep, which may be nil, counts the bytes of the
+// longest.
+func events(stream io.Reader, max int, keep func(n int) error) *response.Events {
+	kept := 0
+	return response.NewEvents(stream, func(size int) error {
+		if size > max {
+			return wire.LongError(max)
+		}
+		n := size - kept
+		if n <= 0 || keep == nil {
+			return nil
+		}
+		kept = size
+		return keep(n)
+	})
+}
+
 // read reads the events of a stream up to the response to x, or without end if x is nil.
-func (l *httpLink) read(e *events, x *exchange, at *place, tell func(context.Context, []byte) error) (*wire.Message, error) {
+func (l *httpLink) read(e *response.Events, x *exchange, at *place, tell func(context.Context, []byte) error) (*wire.Message, error) {
 	for {
-		ev, err := e.event()
+		ev, err := e.Next()
 		var long wire.LongError
 		switch {
 		case errors.Is(err, io.EOF):
@@ -364,17 +380,17 @@ func (l *httpLink) read(e *events, x *exchange, at *place, tell func(context.Con
 		case err != nil: // the connection broke
 			return nil, fmt.Errorf("%w: %w", errEnded, err)
 		}
-		at.last = cmp.Or(ev.id, at.last)
-		if ms, err := strconv.ParseUint(ev.retry, 10, 31); err == nil {
+		at.last = cmp.Or(ev.ID, at.last)
+		if ms, err := strconv.ParseUint(ev.Retry, 10, 31); err == nil {
 			at.wait = time.Duration(ms) * time.Millisecond
 		}
-		if len(ev.data) == 0 || ev.named {
+		if len(ev.Data) == 0 || ev.Name != "" && ev.Name != "message" {
 			continue
 		}
-		m, err := wire.Parse(ev.data)
+		m, err := wire.Parse(ev.Data)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("the server sent an event that is not JSON-RPC: %s", excerpt(ev.data))
+			return nil, fmt.Errorf("the server sent an event that is not JSON-RPC: %s", excerpt(ev.Data))
 		case m.Kind() != wire.Reply:
 			if err := l.s.hear(m, x, func(text []byte) error { return tell(context.Background(), text) }); err != nil {
 				return nil, err
@@ -464,9 +480,8 @@ func (l *httpLink) openStream(there func()) {
 		resp, _, err := l.resume(l.ctx, &trip{l: l}, at.last) //nolint:bodyclose // its events close it
 		there()
 		if err == nil {
-			e := newEvents(resp.Body, l.max)
-			_, err = l.read(e, nil, &at, l.tell)
-			e.Close()
+			_, err = l.read(events(resp.Body, l.max, nil), nil, &at, l.tell)
+			resp.Body.Close()
 		} else if resp != nil || idle == 0 { // the server offers no stream
 			return
 		} else {

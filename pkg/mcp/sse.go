@@ -37,12 +37,12 @@ func (l *sseLink) hear() {
 		l.s.lose(err)
 		return
 	}
-	e := newEvents(resp.Body, l.max)
-	defer e.Close()
-	ev, err := e.event()
+	defer resp.Body.Close()
+	e := events(resp.Body, l.max, nil)
+	ev, err := e.Next()
 	if err == nil {
 		var to *url.URL
-		if to, err = l.to.Parse(string(ev.data)); err == nil && !sameOrigin(to, l.to) {
+		if to, err = l.to.Parse(string(ev.Data)); err == nil && !sameOrigin(to, l.to) {
 			err = fmt.Errorf("the server sends messages to another origin, %s", origin(to))
 		}
 		if err == nil {

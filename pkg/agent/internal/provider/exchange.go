@@ -1,8 +1,6 @@
 package provider
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +10,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +17,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/internal/response"
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
@@ -60,7 +58,7 @@ func again(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	case "false":
 		return false, nil
 	}
-	if after, ok := retryAfter(resp); ok && after > maxRetryAfter {
+	if after, ok := response.RetryAfter(resp.Header, time.Now()); ok && after > maxRetryAfter {
 		return false, nil
 	}
 	return resp.StatusCode == http.StatusRequestTimeout || resp.StatusCode == http.StatusConflict ||
@@ -70,33 +68,13 @@ func again(ctx context.Context, resp *http.Response, err error) (bool, error) {
 // wait returns the pause before the next attempt: the time that the server requests, or half a second, doubled each
 // time, with jitter of up to a quarter.
 func wait(_, _ time.Duration, attempt int, resp *http.Response) time.Duration {
-	if after, ok := retryAfter(resp); ok {
-		return min(after, maxRetryAfter)
+	if resp != nil {
+		if after, ok := response.RetryAfter(resp.Header, time.Now()); ok {
+			return min(after, maxRetryAfter)
+		}
 	}
 	d := min(500*time.Millisecond<<min(attempt, 10), maxBackoff)
 	return d - rand.N(d/4)
-}
-
-// retryAfter reads Retry-After (RFC 9110, section 10.2.3), and retry-after-ms, which is
-// more precise.
-func retryAfter(resp *http.Response) (time.Duration, bool) {
-	if resp == nil {
-		return 0, false
-	}
-	const longest = float64(24 * time.Hour) // a longer wait could overflow
-	for _, h := range []struct {
-		name string
-		unit time.Duration
-	}{{"Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
-		text := resp.Header.Get(h.name)
-		if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 {
-			return time.Duration(min(n*float64(h.unit), longest)), true
-		}
-		if at, err := http.ParseTime(text); err == nil {
-			return max(0, time.Until(at)), true
-		}
-	}
-	return 0, false
 }
 
 // Panicked is the start of the error for a response that made its reader panic. Fuzz tests look for it.
@@ -179,42 +157,23 @@ func (m *Model) document(in io.Reader, b *Builder, reader Reader) error {
 	return nil
 }
 
-// events passes the data of each event of a stream
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html) to a reader. It stops at
-// the first error, of the reader or in an event, and drops an event without an end.
+// events passes the data of each event of a stream to a reader. It stops at the first error, of the reader or in an event.
 func (m *Model) events(r io.Reader, b *Builder, reader Reader) error {
-	in := bufio.NewReader(r)
-	var event string
-	var data []byte
-	for {
-		line, err := in.ReadString('\n')
+	for in := response.NewEvents(r, nil); ; {
+		event, err := in.Next()
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF), err == nil && string(event.Data) == "[DONE]":
 			return m.complete(b)
 		case err != nil:
 			return m.broke(err)
+		case len(event.Data) == 0:
+			continue
 		}
-		line = strings.TrimRight(line, "\r\n")
-		name, value, _ := strings.Cut(line, ":")
-		switch {
-		case line == "" && len(data) > 0:
-			data = bytes.TrimSuffix(data, []byte("\n"))
-			if string(data) == "[DONE]" {
-				return m.complete(b)
-			}
-			if err := within(data, event == "error"); err != nil {
-				return err
-			}
-			if err := reader.Read(data); err != nil {
-				return err
-			}
-			event, data = "", nil
-		case line == "":
-			event = ""
-		case name == "event":
-			event = strings.TrimPrefix(value, " ")
-		case name == "data":
-			data = append(append(data, strings.TrimPrefix(value, " ")...), '\n')
+		if err := within(event.Data, event.Name == "error"); err != nil {
+			return err
+		}
+		if err := reader.Read(event.Data); err != nil {
+			return err
 		}
 	}
 }

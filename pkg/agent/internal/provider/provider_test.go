@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -210,32 +209,6 @@ func TestNoRetryWhenTheCallerLeft(t *testing.T) {
 	}
 	if len(calls) != 1 {
 		t.Errorf("%d requests", len(calls))
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		header http.Header
-		want   time.Duration
-		ok     bool
-	}{
-		{"none", nil, 0, false},
-		{"seconds", http.Header{"Retry-After": {"2"}}, 2 * time.Second, true},
-		{"parts of a second", http.Header{"Retry-After": {"0.5"}}, 500 * time.Millisecond, true},
-		{"milliseconds win", http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"10"}}, 10 * time.Millisecond, true},
-		{"a date long ago", http.Header{"Retry-After": {"Wed, 21 Oct 2015 07:28:00 GMT"}}, 0, true},
-		{"too large a number", http.Header{"Retry-After": {"1e300"}}, 24 * time.Hour, true},
-		{"negative", http.Header{"Retry-After": {"-1"}}, 0, false},
-		{"no number", http.Header{"Retry-After": {"NaN"}}, 0, false},
-		{"a word", http.Header{"Retry-After": {"soon"}}, 0, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, ok := retryAfter(&http.Response{Header: c.header})
-			if got != c.want || ok != c.ok {
-				t.Errorf("expected %v %t, got %v %t", c.want, c.ok, got, ok)
-			}
-		})
 	}
 }
 

@@ -1,4 +1,4 @@
-package mcp
+package response
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// The data of an event stays unchanged while the stream is read further, and after it is closed.
+// The data of an event stays unchanged while the stream is read further.
 func TestEventsOfAllSizes(t *testing.T) {
 	var in strings.Builder
 	var want []string
@@ -28,24 +28,22 @@ func TestEventsOfAllSizes(t *testing.T) {
 		"at once": strings.NewReader(in.String()),
 		"halves":  iotest.HalfReader(strings.NewReader(in.String())),
 	} {
-		e := newEvents(io.NopCloser(body), 2<<20)
+		e := NewEvents(body, nil)
 		var got [][]byte
 		for {
-			ev, err := e.event()
+			ev, err := e.Next()
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
 				t.Fatal(name, ": ", err)
 			}
-			got = append(got, ev.data)
+			got = append(got, ev.Data)
 		}
-		e.Close()
-		other := newEvents(io.NopCloser(strings.NewReader("data: "+strings.Repeat("#", 1<<20)+"\n\n")), 2<<20)
-		if _, err := other.event(); err != nil {
+		other := NewEvents(strings.NewReader("data: "+strings.Repeat("#", 1<<20)+"\n\n"), nil)
+		if _, err := other.Next(); err != nil {
 			t.Fatal(err)
 		}
-		other.Close()
 		if len(got) != len(want) {
 			t.Fatalf("%s: %d events, want %d", name, len(got), len(want))
 		}
@@ -61,11 +59,10 @@ func TestEventsOfAllSizes(t *testing.T) {
 func TestLargeEventIsNotCopied(t *testing.T) {
 	in := []byte("data: " + strings.Repeat("x", 3<<19) + "\n\n")
 	read := func() {
-		e := newEvents(io.NopCloser(bytes.NewReader(in)), 2<<20)
-		if ev, err := e.event(); err != nil || len(ev.data) != 3<<19 {
-			t.Fatalf("%d bytes, %v", len(ev.data), err)
+		e := NewEvents(bytes.NewReader(in), nil)
+		if ev, err := e.Next(); err != nil || len(ev.Data) != 3<<19 {
+			t.Fatalf("%d bytes, %v", len(ev.Data), err)
 		}
-		e.Close()
 	}
 	read()
 	var before, after runtime.MemStats
