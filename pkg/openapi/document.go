@@ -31,7 +31,6 @@ type Document struct {
 	head       *openapi3.T
 	outline    *outliner
 	schemas    *schema.Converter
-	limit      int
 	operations []operation
 	warnings   []v1.Violation
 	warned     map[string]bool

@@ -42,16 +42,11 @@ type Options struct {
 	EnvPrefix string `json:"env_prefix,omitempty"`
 	// AllowPrivateNetwork is written into the tools as spec.http.allow_private_network. Default: false.
 	AllowPrivateNetwork bool `json:"allow_private_network,omitempty"`
-	// MaxSchemaBytes is the maximum size of each input and each output schema. In a larger schema, the definitions
-	// farthest from the root are replaced by a schema that accepts anything. Default: 131072.
-	MaxSchemaBytes int `json:"-"`
-	// Check reports whether a JSON Schema can be used. An operation with an unusable input schema is skipped; an
-	// unusable output schema is left out. Default: any schema that pkg/validate compiles can be used.
-	Check func(schema json.RawMessage) error `json:"-"`
 }
 
-// DefaultMaxSchemaBytes is the default maximum size of a schema.
-const DefaultMaxSchemaBytes = 128 << 10
+// maxSchemaBytes is the maximum size of each input and each output schema. In a larger schema, the definitions farthest
+// from the root are replaced by a schema that accepts anything.
+const maxSchemaBytes = 128 << 10
 
 // A Set is the result of importing a document.
 type Set struct {
@@ -98,18 +93,11 @@ func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 	} else if !isEnvPrefix().MatchString(o.EnvPrefix) {
 		return nil, fmt.Errorf("environment prefix %q: expected capital letters, digits and '_', starting with a letter", o.EnvPrefix)
 	}
-	if o.Check == nil {
-		cache := validate.NewCache(validate.Options{})
-		o.Check = func(raw json.RawMessage) error { return cache.Schema(raw, validate.Draft2020).Compile() }
-	}
 	d.outline.left = maxOutline
-	if d.limit = o.MaxSchemaBytes; d.limit <= 0 {
-		d.limit = DefaultMaxSchemaBytes
-	}
 	d.nameOperations(o.Prefix)
 	s := &Set{Result: importer.Result{Source: d.Source, Title: d.Title, Version: d.Version, Origins: map[string]bool{}, Options: given,
 		Annotations: []string{AnnotationSource, AnnotationOperation, AnnotationVersion, AnnotationHash}}}
-	items := map[string]*openapi3.PathItem{}
+	items, compiled := map[string]*openapi3.PathItem{}, validate.NewCache(validate.Options{})
 	env := map[string]map[string]bool{}
 	size := 0
 	for i := range d.operations {
@@ -123,7 +111,7 @@ func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		b := &builder{doc: d, opts: &o, op: op, method: op.method, headers: map[string]string{}, items: items}
+		b := &builder{doc: d, opts: &o, op: op, method: op.method, headers: map[string]string{}, items: items, compiled: compiled}
 		tool, skip, err := b.build()
 		if err != nil {
 			return nil, err
@@ -171,6 +159,9 @@ type builder struct {
 	op     *operation
 	method string
 	items  map[string]*openapi3.PathItem
+	// compiled has the schemas of all tools. An operation with an unusable input schema is skipped; an unusable output
+	// schema is left out.
+	compiled *validate.Cache
 
 	pathParams   []string
 	args         *arguments
@@ -336,7 +327,7 @@ func (b *builder) schemas(t *v1.Tool, op *openapi3.Operation) (skip string) {
 		return strings.Join(violations, "; ")
 	}
 	t.Spec.InputSchema, b.sortedIn = schema.Encode(root), schema.EncodeSorted(root)
-	if err := b.opts.Check(t.Spec.InputSchema); err != nil {
+	if err := b.compiled.Schema(t.Spec.InputSchema, validate.Draft2020).Compile(); err != nil {
 		return "its input schema cannot be used: " + err.Error()
 	}
 	if op.Responses == nil {
@@ -349,7 +340,7 @@ func (b *builder) schemas(t *v1.Tool, op *openapi3.Operation) (skip string) {
 	out, violations = b.withDefs(out, b.outRefs, schema.Response, "output_schema")
 	raw := schema.Encode(out)
 	if len(violations) == 0 {
-		if err := b.opts.Check(raw); err != nil {
+		if err := b.compiled.Schema(raw, validate.Draft2020).Compile(); err != nil {
 			violations = append(violations, err.Error())
 		}
 	}

@@ -366,17 +366,12 @@ func TestBadOptions(t *testing.T) {
 // TestCheck: a schema that cannot be used costs the tool, or its output schema.
 func TestCheck(t *testing.T) {
 	const paths = `
-  /a: {get: {parameters: [{name: q, in: query, schema: {title: refuse}}], responses: {}}}
-  /b: {get: {responses: {'200': {description: d, content: {application/json: {schema: {title: refuse}}}}}}}
+  /a: {get: {parameters: [{name: q, in: query, schema: {type: string, maxLength: 1e300}}], responses: {}}}
+  /b: {get: {responses: {'200': {description: d, content: {application/json: {schema: {type: string, maxLength: 1e300}}}}}}}
 `
-	set := mustParse(t, paths, "", openapi.Options{Check: func(raw json.RawMessage) error {
-		if strings.Contains(string(raw), "refuse") {
-			return fmt.Errorf("refused")
-		}
-		return nil
-	}})
-	if diff := cmp.Diff([]importer.Skip{{Operation: "GET /a", Reason: "its input schema cannot be used: refused"}}, set.Skipped); diff != "" {
-		t.Error(diff)
+	set := mustParse(t, paths, "", openapi.Options{})
+	if len(set.Skipped) != 1 || set.Skipped[0].Operation != "GET /a" || !strings.HasPrefix(set.Skipped[0].Reason, "its input schema cannot be used: ") {
+		t.Errorf("skipped %v", set.Skipped)
 	}
 	if len(set.Tools) != 1 || set.Tools[0].Manifest.Spec.OutputSchema != nil || len(set.Warnings) == 0 {
 		t.Errorf("%v %v", names(set), set.Warnings)

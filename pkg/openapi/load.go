@@ -20,9 +20,6 @@ import (
 
 // LoadOptions are the settings for loading a document. The zero value works.
 type LoadOptions struct {
-	// Client fetches a document from a URL. Default: a client with a timeout of one minute that
-	// follows at most five redirects.
-	Client *http.Client
 	// Stdin is read when the source is "-". Default: reading "-" is an error.
 	Stdin io.Reader
 }
@@ -46,7 +43,7 @@ func Load(ctx context.Context, source string, o LoadOptions) (*Document, error) 
 		if err != nil {
 			return nil, err
 		}
-		data, err := fetch(ctx, o.Client, source)
+		data, err := fetch(ctx, source)
 		if err != nil {
 			return nil, err
 		}
@@ -97,18 +94,16 @@ const (
 	maxRedirects = 5
 )
 
-func fetch(ctx context.Context, client *http.Client, source string) ([]byte, error) {
-	if client == nil {
-		client = &http.Client{Timeout: fetchTimeout, CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			switch {
-			case len(via) > maxRedirects:
-				return fmt.Errorf("more than %d redirects", maxRedirects)
-			case via[0].URL.Scheme == "https" && req.URL.Scheme != "https":
-				return errors.New("a redirect leads from https to http")
-			}
-			return nil
-		}}
-	}
+func fetch(ctx context.Context, source string) ([]byte, error) {
+	client := &http.Client{Timeout: fetchTimeout, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		switch {
+		case len(via) > maxRedirects:
+			return fmt.Errorf("more than %d redirects", maxRedirects)
+		case via[0].URL.Scheme == "https" && req.URL.Scheme != "https":
+			return errors.New("a redirect leads from https to http")
+		}
+		return nil
+	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
 	if err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ func (b *builder) withDefs(root any, refs []string, dir schema.Direction, what s
 	if !ok {
 		return root, nil
 	}
-	defs, cut, violations := b.doc.schemas.Defs(refs, dir, b.doc.limit-schema.Size(m))
+	defs, cut, violations := b.doc.schemas.Defs(refs, dir, maxSchemaBytes-schema.Size(m))
 	if cut > 0 {
 		b.note(what + " would be larger than the limit: the parts farthest from its root accept anything")
 	}
