@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -59,6 +60,16 @@ type Violation struct {
 
 // IsWarning reports whether the violation does not stop its document from being used.
 func (f Violation) IsWarning() bool { return f.Severity == SeverityWarning }
+
+// Errors returns the violations that are not warnings, or nil.
+func Errors(lists ...[]Violation) (errs []Violation) {
+	for _, f := range slices.Concat(lists...) {
+		if !f.IsWarning() {
+			errs = append(errs, f)
+		}
+	}
+	return errs
+}
 
 // String returns the violation as "file:line:column: path: message", leaving out
 // what it does not have. Paths in manifests read as spec.http.url.

@@ -140,14 +140,7 @@ func (k Key) String() string { return k.Kind + " " + k.Namespace + "/" + k.Name 
 func (h *Header) Key() Key { return Key{h.Kind, h.Namespace(), h.Metadata.Name} }
 
 // Broken reports whether a violation that is not a warning was found.
-func (h *Header) Broken() bool {
-	for _, f := range h.Violations {
-		if !f.IsWarning() {
-			return true
-		}
-	}
-	return false
-}
+func (h *Header) Broken() bool { return len(Errors(h.Violations)) > 0 }
 
 // FromPromptKit reports whether the manifest is one of PromptKit's.
 func (h *Header) FromPromptKit() bool {

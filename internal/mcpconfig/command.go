@@ -42,13 +42,7 @@ func Server(name string, words []string) (*v1.MCPServer, []string, error) {
 	} else {
 		m.Spec.Command, m.Spec.Args = words[0], t.args(words[1:])
 	}
-	var errs []error
-	for _, f := range m.Validate() {
-		if !f.IsWarning() {
-			errs = append(errs, errors.New(f.Message))
-		}
-	}
-	return m, c.notes, errors.Join(errs...)
+	return m, c.notes, valid(m)
 }
 
 // runners are programs that start a package or script named in their arguments.

@@ -122,13 +122,16 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 	default:
 		return nil, fmt.Errorf("unknown type %q: expected stdio, http or sse", transport)
 	}
+	return m, valid(m)
+}
+
+// valid returns the errors of a manifest.
+func valid(m *v1.MCPServer) error {
 	var errs []error
-	for _, violation := range m.Validate() {
-		if !violation.IsWarning() {
-			errs = append(errs, errors.New(violation.Message))
-		}
+	for _, f := range v1.Errors(m.Validate()) {
+		errs = append(errs, errors.New(f.Message))
 	}
-	return m, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // record is the entry of one server. Each field is removed when it is read, so that the remaining fields are

@@ -69,15 +69,10 @@ func toJSON(name string, data []byte) (json.RawMessage, error) {
 	}
 	raw, violations := manifest.ToJSON(name, data)
 	var errs []error
-	for _, f := range violations {
-		if !f.IsWarning() {
-			errs = append(errs, errors.New(f.String()))
-		}
+	for _, f := range v1.Errors(violations) {
+		errs = append(errs, errors.New(f.String()))
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return raw, nil
+	return raw, errors.Join(errs...)
 }
 
 // entry is one server in a file.

@@ -88,10 +88,8 @@ func Read(name string, data []byte) (objects []v1.Object, notes []string, err er
 		objects = append(objects, o)
 	}
 	for _, o := range objects {
-		for _, f := range o.Validate() {
-			if !f.IsWarning() {
-				notes = append(notes, fmt.Sprintf("%s %q: %s", strings.ToLower(o.Head().Kind), o.Head().Metadata.Name, f.String()))
-			}
+		for _, f := range v1.Errors(o.Validate()) {
+			notes = append(notes, fmt.Sprintf("%s %q: %s", strings.ToLower(o.Head().Kind), o.Head().Metadata.Name, f.String()))
 		}
 	}
 	return objects, notes, nil

@@ -161,7 +161,7 @@ func oneValue(p *prompt.Prompt, text []byte, name string, isFile bool) (json.Raw
 
 func yamlValue(name string, data []byte) (json.RawMessage, error) {
 	raw, violations := manifest.ToJSON(name, data)
-	if errs := errorsOf(violations); len(errs) > 0 {
+	if errs := v1.Errors(violations); len(errs) > 0 {
 		return nil, usagef("%s", errs[0])
 	}
 	return raw, nil

@@ -54,7 +54,7 @@ func (s *ServerWords) manifest() (*v1.MCPServer, []string, error) {
 		}
 		server.Spec.Env[name] = value
 	}
-	if errs := errorsOf(server.Validate()); len(errs) > 0 {
+	if errs := v1.Errors(server.Validate()); len(errs) > 0 {
 		return nil, nil, usagef("%s", errs[0].Message)
 	}
 	return server, notes, nil

@@ -149,7 +149,7 @@ func (d *Diff) withFiles(ctx context.Context) (*Differences, error) {
 	if err != nil {
 		return nil, err
 	}
-	if errs := errorsOf(set.Violations, elsewhere); len(errs) > 0 {
+	if errs := v1.Errors(set.Violations, elsewhere); len(errs) > 0 {
 		return nil, v1.NewValidationError(v1.ManifestInvalid, "", errs)
 	}
 	other, err := d.otherSide(ctx, options)
@@ -160,11 +160,7 @@ func (d *Diff) withFiles(ctx context.Context) (*Differences, error) {
 		return nil, err
 	}
 	report, err := Compare{Before: other.Objects, After: set.Objects, Only: has}.Run(ctx)
-	return &Differences{Report: report, OtherErrors: errorsOf(other.Violations)}, err
-}
-
-func errorsOf(lists ...[]v1.Violation) []v1.Violation {
-	return slices.DeleteFunc(slices.Concat(lists...), v1.Violation.IsWarning)
+	return &Differences{Report: report, OtherErrors: v1.Errors(other.Violations)}, err
 }
 
 // otherSide reads the manifests that Against names.

@@ -193,7 +193,7 @@ func (e *Edit) parse(ctx context.Context, file string, body []byte, old v1.Objec
 	if err != nil {
 		return nil, nil, err
 	}
-	if violations = errorsOf(violations); len(violations) > 0 {
+	if violations = v1.Errors(violations); len(violations) > 0 {
 		return nil, violations, nil
 	}
 	key := old.Head().Key()

@@ -53,7 +53,7 @@ func (o Lint) Run(ctx context.Context) (Linted, error) {
 		objects = nil // rules would treat the broken lock as missing
 	}
 	r := Linted{Report: lint.Check(objects, o.Lint), Objects: len(set.Objects), Files: set.Files}
-	r.Errors = errorsOf(violations, broken)
+	r.Errors = v1.Errors(violations, broken)
 	if o.Only == nil {
 		return r, nil
 	}

@@ -105,7 +105,7 @@ func (c *Config) Load(ctx context.Context, r Reading) (*manifest.Set, []v1.Viola
 		return nil, nil, err
 	}
 	warnings := slices.DeleteFunc(slices.Clone(violations), func(v v1.Violation) bool { return !v.IsWarning() })
-	if errs := errorsOf(violations); len(errs) > 0 {
+	if errs := v1.Errors(violations); len(errs) > 0 {
 		return nil, warnings, v1.NewValidationError(v1.ManifestInvalid, "", errs)
 	}
 	return set, warnings, nil

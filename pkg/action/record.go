@@ -109,7 +109,7 @@ func readCassette(path string) (*scenario.Cassette, error) {
 		return nil, err
 	}
 	raw, violations := manifest.ToJSON(path, data)
-	if errs := errorsOf(violations); len(errs) > 0 {
+	if errs := v1.Errors(violations); len(errs) > 0 {
 		return nil, invalidf("%s", errs[0])
 	}
 	c, err := scenario.ReadCassette(raw)

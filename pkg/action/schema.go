@@ -57,7 +57,7 @@ func (d *SchemaDiff) read(name string) (json.RawMessage, error) {
 		return nil, invalidf("%s: larger than %d bytes", path, validate.DefaultMaxSchemaBytes)
 	}
 	raw, violations := manifest.ToJSON(path, data)
-	if len(errorsOf(violations)) > 0 {
+	if len(v1.Errors(violations)) > 0 {
 		return nil, v1.NewValidationError(v1.ManifestInvalid, path, violations)
 	}
 	doc, err := validate.Decode(raw)

@@ -123,10 +123,8 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 	if named, _ := s.env("TOOLCTL_STORE"); named != "" && w.Store == nil {
 		g.Logger.Warn("TOOLCTL_STORE is ignored: with -f, -k or --source, only --store selects a store")
 	}
-	for _, v := range w.Violations() {
-		if !v.IsWarning() { // the other manifests are served
-			g.Logger.Warn("manifest error", "error", v.String())
-		}
+	for _, v := range v1.Errors(w.Violations()) { // the other manifests are served
+		g.Logger.Warn("manifest error", "error", v.String())
 	}
 	if ln == nil {
 		return w.ServeStdio(ctx, s.In, s.Out)

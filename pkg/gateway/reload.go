@@ -129,10 +129,8 @@ func (r *reload) warning() string {
 // errorTexts returns the violations that prevent manifests from being served.
 func errorTexts(violations []v1.Violation) []string {
 	var texts []string
-	for i := range violations {
-		if !violations[i].IsWarning() {
-			texts = append(texts, violations[i].String())
-		}
+	for _, f := range v1.Errors(violations) {
+		texts = append(texts, f.String())
 	}
 	return texts
 }

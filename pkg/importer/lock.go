@@ -127,10 +127,8 @@ func (l *lock) write(root *os.Root, options any) error {
 // tree reads the text of a manifest by the rules of manifests.
 func tree(name string, text []byte) (v any, err error) {
 	raw, violations := manifest.ToJSON(name, text)
-	for _, f := range violations {
-		if !f.IsWarning() {
-			return nil, errors.New(f.String())
-		}
+	if errs := v1.Errors(violations); len(errs) > 0 {
+		return nil, errors.New(errs[0].String())
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

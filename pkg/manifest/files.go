@@ -235,10 +235,8 @@ func ToJSONPlaced(name string, data []byte) (raw json.RawMessage, place func(poi
 		raw = value.rawJSON(value.root)
 	}
 	violations = value.finish()
-	for _, f := range violations {
-		if !f.IsWarning() {
-			return nil, nil, violations
-		}
+	if len(v1.Errors(violations)) > 0 {
+		return nil, nil, violations
 	}
 	return raw, value.place, violations
 }

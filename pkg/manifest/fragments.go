@@ -63,12 +63,10 @@ func (in *fileReader) fragment(pointer, file string, data []byte) (text string, 
 	text = string(data)
 	if strings.HasSuffix(file, ".yaml") || strings.HasSuffix(file, ".yml") {
 		raw, violations := ToJSON(file, data)
-		for _, f := range violations {
-			if !f.IsWarning() {
-				f.Path = pointer
-				in.doc.soft(in.doc.root, f)
-				return "", false
-			}
+		if errs := v1.Errors(violations); len(errs) > 0 {
+			errs[0].Path = pointer
+			in.doc.soft(in.doc.root, errs[0])
+			return "", false
 		}
 		var f struct {
 			Content string `json:"content"`

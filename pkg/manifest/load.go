@@ -109,7 +109,7 @@ type Skipped struct {
 
 // Failed reports whether the set has a violation other than warnings.
 func (s *Set) Failed() bool {
-	return slices.ContainsFunc(s.Violations, func(f v1.Violation) bool { return !f.IsWarning() })
+	return len(v1.Errors(s.Violations)) > 0
 }
 
 // Decode reads one stream from memory. The extension of name selects the format: .json, .md, or YAML for all

@@ -31,11 +31,7 @@ func Trees(file string, data []byte) ([]*yaml.Node, []v1.Violation) {
 		if !d.full {
 			d.unshare(n, map[*yaml.Node]bool{})
 		}
-		for _, v := range d.finish() {
-			if !v.IsWarning() {
-				violations = append(violations, v)
-			}
-		}
+		violations = append(violations, v1.Errors(d.finish())...)
 		_, kind := member(n, "kind")
 		_, api := member(n, "apiVersion")
 		switch items, _ := member(n, "items"); {

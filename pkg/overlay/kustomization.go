@@ -90,11 +90,7 @@ var instead = map[string]string{
 func (l *layer) parse(data []byte) bool {
 	before := len(l.violations)
 	raw, place, violations := manifest.ToJSONPlaced(l.file, data)
-	for _, v := range violations {
-		if !v.IsWarning() {
-			l.violations = append(l.violations, v)
-		}
-	}
+	l.violations = append(l.violations, v1.Errors(violations)...)
 	if place == nil {
 		return false
 	}

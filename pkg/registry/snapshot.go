@@ -348,21 +348,12 @@ func place(o v1.Object) string {
 
 // reasons returns why the object is not ready; nil if it is ready.
 func (e *entry) reasons() []v1.Violation {
-	var bad []v1.Violation
-	for _, f := range e.violations {
-		if !f.IsWarning() {
-			bad = append(bad, f)
-		}
-	}
+	bad := v1.Errors(e.violations)
 	if e.closed != nil && bad == nil {
 		bad = append(bad, *e.closed)
 	}
 	if checked := e.checked.Load(); checked != nil && bad == nil {
-		for _, f := range *checked {
-			if !f.IsWarning() {
-				bad = append(bad, f)
-			}
-		}
+		bad = v1.Errors(*checked)
 	}
 	return bad
 }

@@ -110,11 +110,9 @@ func (p *player) newTape(field string, m *v1.Mock, tool *v1.Tool) *tape {
 		return t
 	}
 	raw, violations := p.runner.opts.ToJSON(m.Cassette, data)
-	for _, f := range violations {
-		if !f.IsWarning() {
-			p.invalid(field, f.String())
-			return t
-		}
+	if errs := v1.Errors(violations); len(errs) > 0 {
+		p.invalid(field, errs[0].String())
+		return t
 	}
 	c, err := ReadCassette(raw)
 	if err != nil {

@@ -77,7 +77,7 @@ func ReadResponses(raw json.RawMessage) (*Responses, []v1.Violation) {
 			out.turns[name][n] = r.reply(at, turns[number])
 		}
 	}
-	if slices.ContainsFunc(r.violations, func(v v1.Violation) bool { return !v.IsWarning() }) {
+	if len(v1.Errors(r.violations)) > 0 {
 		return nil, r.violations
 	}
 	return out, r.violations

@@ -154,10 +154,8 @@ func (r *Runner) one(ctx context.Context, s *v1.Scenario) Result {
 func (r *Runner) play(ctx context.Context, p *player) {
 	s := p.res.scenario
 	if s.Broken() {
-		for _, f := range s.Violations {
-			if !f.IsWarning() {
-				p.fail(Failure{What: "scenario", Message: v1.FieldPath(f.Path) + ": " + f.Message, Field: f.Path, Source: f.Source})
-			}
+		for _, f := range v1.Errors(s.Violations) {
+			p.fail(Failure{What: "scenario", Message: v1.FieldPath(f.Path) + ": " + f.Message, Field: f.Path, Source: f.Source})
 		}
 		p.res.Status = Invalid
 		return
