@@ -1,13 +1,16 @@
 package jsontext
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // maxDepth is the maximum nesting depth of encoding/json.
 const maxDepth = 10_000
 
 // Valid is [json.Valid].
 func Valid(text []byte) bool {
-	i := value(text, SkipSpace(text, 0), 1)
+	i := ValidValue(text, SkipSpace(text, 0), 1)
 	return i >= 0 && SkipSpace(text, i) == len(text)
 }
 
@@ -19,8 +22,9 @@ func SkipSpace[T string | []byte](text T, i int) int {
 	return i
 }
 
-// value returns the end of the value that starts at i, or -1 if the value is invalid.
-func value(text []byte, i, depth int) int {
+// ValidValue returns the end of the value that starts at text[i] at a nesting depth, or -1 if the value is
+// invalid.
+func ValidValue(text []byte, i, depth int) int {
 	if i >= len(text) {
 		return -1
 	}
@@ -31,25 +35,16 @@ func value(text []byte, i, depth int) int {
 		return list(text, i, depth)
 	case c == '-' || c >= '0' && c <= '9':
 		return ValidNumber(text, i)
-	case c == 't':
-		return ValidWord(text, i, "true")
-	case c == 'f':
-		return ValidWord(text, i, "false")
-	case c == 'n':
-		return ValidWord(text, i, "null")
+	}
+	for _, word := range []string{"true", "false", "null"} {
+		if bytes.HasPrefix(text[i:], []byte(word)) {
+			return i + len(word)
+		}
 	}
 	return -1
 }
 
-// ValidWord returns the end of the word w at text[i], or -1 if the text differs.
-func ValidWord[T string | []byte](text T, i int, w string) int {
-	if len(text)-i < len(w) || string(text[i:i+len(w)]) != w {
-		return -1
-	}
-	return i + len(w)
-}
-
-// list is value for an object or an array.
+// list is ValidValue for an object or an array.
 func list(text []byte, i, depth int) int {
 	if depth > maxDepth {
 		return -1
@@ -72,7 +67,7 @@ func list(text []byte, i, depth int) int {
 			}
 			i = SkipSpace(text, i+1)
 		}
-		if i = value(text, i, depth+1); i < 0 {
+		if i = ValidValue(text, i, depth+1); i < 0 {
 			return -1
 		}
 		if i = SkipSpace(text, i); i >= len(text) {
@@ -150,7 +145,3 @@ func ValidNumber[T string | []byte](text T, i int) int {
 	}
 	return i
 }
-
-// ValidValue returns the end of the value that starts at text[i] at a nesting depth, or -1 if the value is
-// invalid.
-func ValidValue(text []byte, i, depth int) int { return value(text, i, depth) }

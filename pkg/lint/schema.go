@@ -40,10 +40,7 @@ var narrowKeywords = map[string]string{
 }
 
 func schemaRoots(s *surface, found func(Finding)) {
-	for _, t := range s.tools {
-		if t.manifest == nil {
-			continue
-		}
+	for _, t := range s.declared {
 		var root map[string]json.RawMessage
 		_ = json.Unmarshal(t.manifest.Spec.InputSchema, &root)
 		for _, k := range rootKeywords {
@@ -55,10 +52,7 @@ func schemaRoots(s *surface, found func(Finding)) {
 }
 
 func schemaKeywords(s *surface, found func(Finding)) {
-	for _, t := range s.tools {
-		if t.manifest == nil {
-			continue
-		}
+	for _, t := range s.declared {
 		var root any
 		if json.Unmarshal(t.manifest.Spec.InputSchema, &root) != nil {
 			continue
@@ -96,10 +90,7 @@ func eachKeyword(value any, path string, f func(keyword, at string)) {
 // misspeltKeywords finds names that are similar to a keyword: JSON Schema ignores unknown keywords
 // (draft 2020-12, core, 4.3.1), so "require" has no effect.
 func misspeltKeywords(s *surface, found func(Finding)) {
-	for _, t := range s.tools {
-		if t.manifest == nil {
-			continue
-		}
+	for _, t := range s.declared {
 		spec := &t.manifest.Spec
 		for path, raw := range map[string]json.RawMessage{"/spec/input_schema": spec.InputSchema, "/spec/output_schema": spec.OutputSchema} {
 			var root any

@@ -18,6 +18,7 @@ type surface struct {
 	options  Options
 	objects  []v1.Object // valid objects only
 	tools    []*tool
+	declared []*tool // those of tools that have a manifest
 	servers  []*v1.MCPServer
 	policies []*v1.ToolPolicy
 	// open holds the namespaces with a server whose tools are unknown.
@@ -53,6 +54,7 @@ func newSurface(objects []v1.Object, o Options) *surface {
 			s.policies = append(s.policies, obj)
 		}
 	}
+	s.declared = slices.Clone(s.tools)
 	for _, server := range s.servers {
 		known := o.Lock.Server(server.Key())
 		if known == nil {
@@ -127,8 +129,8 @@ func names(s *surface, found func(Finding)) {
 }
 
 func missingOutputSchemas(s *surface, found func(Finding)) {
-	for _, t := range s.tools {
-		if t.manifest != nil && t.manifest.Spec.OutputSchema == nil && t.manifest.Mode() != v1.ModeMCP {
+	for _, t := range s.declared {
+		if t.manifest.Spec.OutputSchema == nil && t.manifest.Mode() != v1.ModeMCP {
 			found(t.at("/spec", "it has no output_schema"))
 		}
 	}

@@ -54,10 +54,7 @@ func missingDescriptions(s *surface, found func(Finding)) {
 }
 
 func missingArgumentDescriptions(s *surface, found func(Finding)) {
-	for _, t := range s.tools {
-		if t.manifest == nil {
-			continue
-		}
+	for _, t := range s.declared {
 		properties := t.properties()
 		var silent []string
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
