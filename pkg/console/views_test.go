@@ -20,7 +20,6 @@ import (
 func TestWhoSeesWhat(t *testing.T) {
 	upstream := serve(t, options{manifests: tool("shown", "") + "---\n" + tool("secret-tool", ", description: schema-of-the-secret")})
 	st := memory.New(memory.Options{})
-	t.Cleanup(func() { st.Close() })
 	t.Cleanup(func() { _ = st.Close() })
 	file := filepath.Join(t.TempDir(), report.KeptFile)
 	played := scenario.Result{Name: "looks", Namespace: "default", Status: scenario.Passed, Turns: []scenario.Turn{{Calls: []scenario.Call{

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"toolctl.dev/toolctl/internal/redact"
@@ -178,7 +179,8 @@ func connect(ctx context.Context, s *session, version string) error {
 	if err != nil {
 		var dead error
 		if s.reason() == nil && ctx.Err() == nil {
-			dead = s.link.outcome(errors.Is(err, wire.ErrClosed))
+			// A child that ends early is noticed by its closed output, or by the write that it can no longer read.
+			dead = s.link.outcome(errors.Is(err, wire.ErrClosed) || errors.Is(err, syscall.EPIPE))
 		}
 		s.link.cut()
 		s.finish()

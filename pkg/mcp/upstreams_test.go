@@ -261,6 +261,22 @@ func TestOneBadServerHidesNoOther(t *testing.T) {
 	}
 }
 
+// TestEarlyEndIsExplained checks that the end of a child is reported also if it is first noticed by a write that fails.
+func TestEarlyEndIsExplained(t *testing.T) {
+	var servers []*v1.MCPServer
+	for i := range 30 {
+		m := stdio("s"+strconv.Itoa(i), "")
+		m.Spec.Command, m.Spec.Args = "sh", []string{"-c", "exec <&-; echo no configuration found >&2; exit 3"}
+		servers = append(servers, m)
+	}
+	u := open(t, mcp.Options{}, servers...)
+	for _, st := range u.Discover(t.Context()) {
+		if want := `its process ended: exit status 3; the last line of its stderr is "no configuration found"`; !strings.Contains(st.Reason, want) {
+			t.Errorf("%s: %s", st.Key.Name, st.Reason)
+		}
+	}
+}
+
 func TestFiftyServersTakeAsLongAsTheSlowest(t *testing.T) {
 	var servers []*v1.MCPServer
 	h := serveHTTP(t, nil)

@@ -152,7 +152,7 @@ func open(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
 	if chromium == "" {
 		t.Skip("there is no Chromium: install Debian's chromium, or name one with TOOLCTL_CHROMIUM")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 900))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 900))
 	alloc, stopAlloc := chromedp.NewExecAllocator(context.Background(), append(options, more...)...)
 	ctx, stop := chromedp.NewContext(alloc)
 	ctx, stopTime := context.WithTimeout(ctx, 3*time.Minute)
