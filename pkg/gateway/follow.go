@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"toolctl.dev/toolctl/pkg/store"
@@ -28,13 +27,7 @@ func (g *Gateway) auditFailure() string {
 	if err == nil {
 		return ""
 	}
-	why := "the log says why"
-	for _, known := range []error{store.ErrFull, store.ErrLimit, store.ErrReadOnly, store.ErrBusy, store.ErrDamaged, store.ErrUnavailable} {
-		if errors.Is(err, known) {
-			why = known.Error()
-		}
-	}
-	return "the audit cannot be written: " + why
+	return "the audit cannot be written: " + store.Reason(err)
 }
 
 // followAudit retries while the audit log cannot be written, until ctx ends. A server that is not ready may get no calls

@@ -309,16 +309,6 @@ func (m *Member) State() map[string]any {
 	return map[string]any{"replica": m.id, "store": kept, "neighbours": neighbours}
 }
 
-// unreachable returns why the store cannot be reached, without details that belong only in the log.
-func unreachable(err error) string {
-	for _, known := range []error{store.ErrUnavailable, store.ErrBusy, store.ErrFull, store.ErrReadOnly, store.ErrDamaged, store.ErrClosed} {
-		if errors.Is(err, known) {
-			return known.Error()
-		}
-	}
-	return "the log says why"
-}
-
 // Neighbours returns the number of other replicas with a lease, by the last view.
 func (m *Member) Neighbours() int { return len(m.view.Load().neighbours) }
 
@@ -326,7 +316,7 @@ func (m *Member) Neighbours() int { return len(m.view.Load().neighbours) }
 func (v *view) away() string {
 	switch {
 	case v.err != nil:
-		return unreachable(v.err)
+		return store.Reason(v.err)
 	case time.Now().After(v.until): // the renewal got no answer
 		return store.ErrUnavailable.Error()
 	}
@@ -339,11 +329,4 @@ func (m *Member) NotReady() string {
 		return "the store: " + v.away()
 	}
 	return ""
-}
-
-// Lease returns the remaining time of the lease of this replica, 0 or less if it has ended, and the number of other
-// replicas.
-func (m *Member) Lease() (left time.Duration, neighbours int) {
-	v := m.view.Load()
-	return time.Until(v.until), len(v.neighbours)
 }

@@ -32,6 +32,16 @@ var (
 	ErrClosed = errors.New("store is closed")
 )
 
+// Reason returns why a store failed, in a form that anyone may read: without names of files and hosts.
+func Reason(err error) string {
+	for _, known := range []error{ErrUnavailable, ErrBusy, ErrFull, ErrLimit, ErrReadOnly, ErrDamaged, ErrClosed} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return "the log says why"
+}
+
 // ConflictError says that an object does not have the version that the caller of [Store.Apply] expected. Nothing was
 // changed.
 type ConflictError struct {
