@@ -17,7 +17,6 @@ accepts each name, in any case: 'toolctl get tp' lists ToolPolicies.`,
 		Annotations: formats("table", "wide", "json", "yaml", "name"),
 		Example: `  toolctl api-resources
   toolctl api-resources -o name`,
-		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error { return a.printKinds(v1.KindInfos()) },
 	}
 }

@@ -34,11 +34,10 @@ type app struct {
 	conf action.Config
 
 	// Global flags.
-	selector string // -l, for the commands that have it
-	audit    string // --audit, for the commands that call tools
-	output   string
-	formats  []string // output formats of the running command, see checkFormat
-	verbose  bool
+	audit   string // --audit, for the commands that call tools
+	output  string
+	formats []string // output formats of the running command, see checkFormat
+	verbose bool
 }
 
 func (a *app) logger() *slog.Logger {
@@ -141,6 +140,6 @@ func nearestFlag(cmd *cobra.Command, name string) string {
 }
 
 // bindSelector adds -l to a command.
-func (a *app) bindSelector(f *pflag.FlagSet, what string) {
-	f.StringVarP(&a.selector, "selector", "l", "", "only "+what+" with these labels, such as team=pay,tier!=old")
+func bindSelector(f *pflag.FlagSet, into *string, what string) {
+	f.StringVarP(into, "selector", "l", "", "only "+what+" with these labels, such as team=pay,tier!=old")
 }

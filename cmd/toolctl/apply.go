@@ -20,40 +20,28 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// setOptions are the flags of apply and diff: the set, and the objects of the files that belong to it.
-type setOptions struct {
-	*app
-	set action.Selection
-}
-
-func (o *setOptions) bind(cmd *cobra.Command) {
+// bindSet adds the flags of apply and diff that choose the set, and the objects of the files that belong to it.
+func (a *app) bindSet(cmd *cobra.Command, s *action.Selection) {
 	f := cmd.Flags()
-	f.BoolVar(&o.set.Prune, "prune", false, "delete objects of this set that the files no longer contain")
-	f.BoolVar(&o.set.AllowEmpty, "allow-empty", false, "allow --prune to delete the whole set when no manifests are found")
-	o.bindSelector(f, "objects")
-	f.StringVar(&o.set.Set, "set", "", "name of the set (default: the paths given with -f)")
-	f.BoolVar(&o.set.TakeOver, "take-over", false, "move objects from other sets into this set")
-	_ = cmd.RegisterFlagCompletionFunc("set", o.fromStore(noFiles, namedSets))
-}
-
-// selection returns the selection of the flags.
-func (o *setOptions) selection() action.Selection {
-	s := o.set
-	s.Selector = o.selector
-	return s
+	f.BoolVar(&s.Prune, "prune", false, "delete objects of this set that the files no longer contain")
+	f.BoolVar(&s.AllowEmpty, "allow-empty", false, "allow --prune to delete the whole set when no manifests are found")
+	bindSelector(f, &s.Selector, "objects")
+	f.StringVar(&s.Set, "set", "", "name of the set (default: the paths given with -f)")
+	f.BoolVar(&s.TakeOver, "take-over", false, "move objects from other sets into this set")
+	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 }
 
 type applyOptions struct {
-	setOptions
+	*app
+	action.Apply
 	mode     dryRunMode
 	plan     string
 	wait     bool
 	patience time.Duration
-	history  int
 }
 
 func newApplyCmd(a *app) *cobra.Command {
-	o := &applyOptions{setOptions: setOptions{app: a}}
+	o := &applyOptions{app: a}
 	cmd := &cobra.Command{
 		Use:        "apply (-f PATH | --plan FILE)",
 		Short:      "Apply manifests to the store",
@@ -93,12 +81,12 @@ Output formats (-o): table (one line per object), name, json.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	o.bind(cmd)
+	a.bindSet(cmd, &o.Selection)
 	bindDryRun(f, &o.mode, "print the changes without applying them: server compares with the store, client reads only the files")
 	f.StringVar(&o.plan, "plan", "", "apply this plan of 'toolctl diff -o plan', or - for stdin; -f gives the present location of its manifests")
 	f.BoolVar(&o.wait, "wait", false, "wait until every MCP server of the set is ready")
 	f.DurationVar(&o.patience, "timeout", 30*time.Second, "maximum time that --wait waits")
-	f.IntVar(&o.history, "revision-history-limit", store.DefaultHistory, "number of earlier revisions of the set to keep")
+	f.IntVar(&o.History, "revision-history-limit", store.DefaultHistory, "number of earlier revisions of the set to keep")
 	a.bindNetwork(f, "with --wait: ")
 	return cmd
 }
@@ -115,14 +103,14 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if o.wait && o.patience <= 0 {
 		return usagef("--timeout %s: expected a time above 0", o.patience)
 	}
-	verb := &action.Apply{Config: o.config(ctx), Selection: o.selection(), DryRun: action.DryRun(o.mode), History: o.history}
+	o.Config, o.DryRun = o.config(ctx), action.DryRun(o.mode)
 	if o.plan != "" {
 		var err error
-		if verb.Plan, err = o.readPlan(ctx); err != nil {
+		if o.Plan, err = o.readPlan(ctx); err != nil {
 			return err
 		}
 	}
-	done, err := verb.Run(ctx)
+	done, err := o.Run(ctx)
 	if stale := new(plan.StaleError); errors.As(err, &stale) {
 		return statusError{exitInvalid, stale.Error()}
 	}

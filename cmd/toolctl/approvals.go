@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"os/user"
 	"strings"
@@ -33,7 +32,7 @@ caller: the caller repeats the call. A call without a decision expires.`,
 }
 
 func newApprovalsListCmd(a *app) *cobra.Command {
-	var state string
+	var verb action.Approvals
 	var limit, offset int
 	cmd := &cobra.Command{
 		Use:   "list [ID]...",
@@ -52,7 +51,8 @@ A call is pending, approved, denied, used (approved and made) or expired.`,
 			if limit < 0 || offset < 0 {
 				return usagef("--limit and --offset must not be negative")
 			}
-			views, err := a.approvals(cmd.Context(), state, ids)
+			verb.Config, verb.IDs = a.stored(cmd.Context()), ids
+			views, err := verb.Run(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -70,16 +70,11 @@ A call is pending, approved, denied, used (approved and made) or expired.`,
 			return nil
 		},
 	}
-	a.bindSelector(cmd.Flags(), "calls of tools of the store")
+	bindSelector(cmd.Flags(), &verb.Selector, "calls of tools of the store")
 	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of calls to list (default: all)")
 	cmd.Flags().IntVar(&offset, "offset", 0, "calls to skip")
-	bindChoice(cmd, &state, "state", "only calls in this state: "+strings.Join(action.ApprovalStates(), ", "), action.ApprovalStates()...)
+	bindChoice(cmd, &verb.State, "state", "only calls in this state: "+strings.Join(action.ApprovalStates(), ", "), action.ApprovalStates()...)
 	return cmd
-}
-
-// approvals returns the calls in a state and with these IDs; "" and no IDs select all.
-func (a *app) approvals(ctx context.Context, state string, ids []string) ([]action.Approval, error) {
-	return (&action.Approvals{Config: a.stored(ctx), IDs: ids, State: state, Selector: a.selector}).Run(ctx)
 }
 
 func (a *app) printApprovals(views []action.Approval) error {
@@ -122,7 +117,7 @@ func left(d time.Duration) string {
 
 // completeApprovals completes the IDs of pending calls.
 func (a *app) completeApprovals(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	views, _ := a.approvals(cmd.Context(), v1.ApprovalPending, nil) // without a store there are no completions
+	views, _ := (&action.Approvals{Config: a.stored(cmd.Context()), State: v1.ApprovalPending}).Run(cmd.Context()) // without a store there are no completions
 	var ids []string
 	for _, v := range views {
 		ids = append(ids, v.ID+"\t"+v.Tool+" "+clip.Words(string(v.Args), 60))

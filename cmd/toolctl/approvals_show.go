@@ -42,7 +42,7 @@ lines of the arguments; the last line of the output shows how many there are.`,
 			if format != "text" && (limit > 0 || offset > 0) {
 				return usagef("--limit and --offset select lines of text: leave them out with -o %s", format)
 			}
-			views, err := a.approvals(cmd.Context(), "", ids)
+			views, err := (&action.Approvals{Config: a.stored(cmd.Context()), IDs: ids}).Run(cmd.Context())
 			if err != nil {
 				return err
 			}

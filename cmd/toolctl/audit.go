@@ -62,7 +62,7 @@ func (o *auditFlags) bind(cmd *cobra.Command, usually string) {
 	_ = cmd.RegisterFlagCompletionFunc("session", o.fromStore(inOrder, sessions))
 	bindChoice(cmd, &filter.Status, "status", "only records with this status: "+strings.Join(auditStatuses, ", "), auditStatuses...)
 	bindChoice(cmd, &o.Decision, "decision", "only calls with this policy decision: "+strings.Join(action.AuditDecisions(), ", ")+" (refused: by a policy or a person)", action.AuditDecisions()...)
-	o.bindSelector(f, "records about objects of the store")
+	bindSelector(f, &o.Selector, "records about objects of the store")
 	f.IntVar(&filter.Limit, "limit", 0, "maximum number of records, newest first; 0 means all (default: "+usually+")")
 	_ = cmd.RegisterFlagCompletionFunc("tool", o.completeTools)
 }
@@ -75,6 +75,6 @@ func (o *auditFlags) records(ctx context.Context, do func(store.Store, store.Aud
 	if o.Filter.Limit < 0 {
 		return usagef("--limit %d: expected 0 or more", o.Filter.Limit)
 	}
-	o.Config, o.Selector = o.stored(ctx), o.selector
+	o.Config = o.stored(ctx)
 	return o.Run(ctx, do)
 }

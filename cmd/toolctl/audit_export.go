@@ -24,7 +24,6 @@ for spreadsheets: a text that a spreadsheet would run as a formula gets a leadin
 		Annotations: formats("jsonl", "csv"),
 		Example: `  toolctl audit export > audit.jsonl
   toolctl audit export --since 24h -o csv > yesterday.csv`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.records(cmd.Context(), func(s store.Store, filter store.AuditFilter) (err error) {
 				out := bufio.NewWriterSize(a.out, 64<<10)

@@ -53,7 +53,6 @@ With --follow the command prints new records as they are written, until Ctrl-C; 
   toolctl audit list --tool 'pay*' --since 7d --status failed -o wide
   toolctl audit list --principal ann -o json
   toolctl audit list --follow --limit 10`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.records(cmd.Context(), func(s store.Store, filter store.AuditFilter) error {
 				filter.Settled = !o.all

@@ -25,7 +25,6 @@ print in another place, and pass it with --head: a record with this hash must st
 		Annotations: formats("text", "json", "yaml"),
 		Example: `  toolctl audit verify
   toolctl audit verify --head 0d3f...`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if sum, err := hex.DecodeString(head); cmd.Flags().Changed("head") && (err != nil || len(sum) != sha256.Size) {
 				return usagef("--head %q: expected the 64 hexadecimal digits that 'toolctl audit verify' prints", head)

@@ -10,9 +10,8 @@ import (
 
 type deleteOptions struct {
 	*app
-	selector      string
-	dryRun        dryRunMode
-	ignoreMissing bool
+	action.Delete
+	mode dryRunMode
 }
 
 func newDeleteCmd(a *app) *cobra.Command {
@@ -35,14 +34,13 @@ Output formats (-o): table (one line per object), name, json.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.selector, "selector", "l", "", "labels of the objects to delete, such as team=pay,tier!=old")
-	bindDryRun(f, &o.dryRun, "print what would be deleted without deleting it")
-	f.BoolVar(&o.ignoreMissing, "ignore-not-found", false, "succeed if an object does not exist")
+	f.StringVarP(&o.Selector, "selector", "l", "", "labels of the objects to delete, such as team=pay,tier!=old")
+	bindDryRun(f, &o.mode, "print what would be deleted without deleting it")
+	f.BoolVar(&o.IgnoreMissing, "ignore-not-found", false, "succeed if an object does not exist")
 	return cmd
 }
 
 func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
-	ctx := cmd.Context()
 	rs, err := requests(args)
 	if err != nil {
 		return o.meant(cmd, err)
@@ -51,18 +49,18 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case byLabels && (len(rs) == 0 || hasNames(rs) || len(o.conf.Files) > 0):
 		return usagef("-l selects objects of one kind: 'toolctl delete tools -l LABELS'")
-	case byLabels && strings.TrimSpace(o.selector) == "":
+	case byLabels && strings.TrimSpace(o.Selector) == "":
 		return usagef("-l is empty, which would select every object: name labels, such as team=pay")
 	case !byLabels && (named(rs) == (len(o.conf.Files) > 0) || len(rs) > 0 && !named(rs)):
 		return usagef("name what to delete as KIND/NAME, with -l, or with -f")
 	}
-	verb := &action.Delete{Config: o.stored(ctx), Requests: rs, Selector: o.selector, DryRun: o.dryRun.on(), IgnoreMissing: o.ignoreMissing}
-	changes, err := verb.Run(ctx)
+	o.Config, o.Requests, o.DryRun = o.stored(cmd.Context()), rs, o.mode.on()
+	changes, err := o.Run(cmd.Context())
 	if err != nil {
 		return err
 	}
 	if len(changes) == 0 && o.format() == "table" && byLabels {
-		return o.done(nil, "no objects have the labels %s", o.selector)
+		return o.done(nil, "no objects have the labels %s", o.Selector)
 	}
-	return o.printChanges(changes, o.dryRun.on())
+	return o.printChanges(changes, o.DryRun)
 }

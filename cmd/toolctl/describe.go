@@ -21,7 +21,7 @@ import (
 )
 
 func newDescribeCmd(a *app) *cobra.Command {
-	var offline bool
+	var verb action.Describe
 	cmd := &cobra.Command{
 		Use:   "describe KIND/NAME... | KIND",
 		Short: "Show objects with their state and the rules that apply to them",
@@ -33,7 +33,6 @@ never shown.`,
 		Example: `  toolctl describe tool/get-weather
   toolctl describe -f manifests/ toolpolicy careful
   toolctl describe mcpserver files`,
-		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rs, err := requests(args)
@@ -47,7 +46,8 @@ never shown.`,
 			case len(rs) == 0:
 				return usagef("expected KIND/NAME or KIND NAME, or KIND for all of that kind")
 			}
-			all, err := (&action.Describe{Config: a.reaching(cmd.Context()), Requests: rs, Selector: a.selector, Offline: offline}).Run(cmd.Context())
+			verb.Config, verb.Requests = a.reaching(cmd.Context()), rs
+			all, err := verb.Run(cmd.Context())
 			for i := range all {
 				if i > 0 {
 					fmt.Fprintln(a.out)
@@ -59,8 +59,8 @@ never shown.`,
 			return err
 		},
 	}
-	a.bindSelector(cmd.Flags(), "objects")
-	cmd.Flags().BoolVar(&offline, "no-discover", false, "do not query MCP servers")
+	bindSelector(cmd.Flags(), &verb.Selector, "objects")
+	cmd.Flags().BoolVar(&verb.Offline, "no-discover", false, "do not query MCP servers")
 	a.bindNetwork(cmd.Flags(), "")
 	return cmd
 }

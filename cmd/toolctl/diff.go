@@ -14,12 +14,13 @@ import (
 )
 
 type diffOptions struct {
-	setOptions
-	against, failOn string
+	*app
+	action.Diff
+	failOn string
 }
 
 func newDiffCmd(a *app) *cobra.Command {
-	o := &diffOptions{setOptions: setOptions{app: a}, failOn: "any"}
+	o := &diffOptions{app: a, failOn: "any"}
 	cmd := &cobra.Command{
 		Use:   "diff -f PATH [--against store|DIR|git:REV[:PATH]]",
 		Short: "Show what apply would change and break",
@@ -63,8 +64,8 @@ Output formats (-o): text, json, markdown (for a pull request comment), github
 		},
 	}
 	f := cmd.Flags()
-	o.bind(cmd)
-	f.StringVar(&o.against, "against", action.AgainstStore, "what to compare with: store, a folder or file, or git:REV[:PATH]")
+	a.bindSet(cmd, &o.Selection)
+	f.StringVar(&o.Against, "against", action.AgainstStore, "what to compare with: store, a folder or file, or git:REV[:PATH]")
 	bindChoice(cmd, &o.failOn, "fail-on", "exit with code 1 for changes of this class or worse: breaking, risky or any", "breaking", "risky", "any")
 	return cmd
 }
@@ -75,10 +76,11 @@ func (o *diffOptions) run(ctx context.Context) error {
 		worst = diff.Neutral
 	}
 	format := o.format()
-	if format == "plan" && o.against != action.AgainstStore {
+	if format == "plan" && o.Against != action.AgainstStore {
 		return usagef("--prune, --set, --take-over, --allow-empty and -o plan work only with the store: leave out --against")
 	}
-	found, err := (&action.Diff{Config: o.config(ctx), Selection: o.selection(), Against: o.against}).Run(ctx)
+	o.Config = o.config(ctx)
+	found, err := o.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,7 +106,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 		err = report.WriteText(o.out)
 	}
 	if err == nil && len(found.OtherErrors) > 0 {
-		return fmt.Errorf("not everything could be compared, because --against %s has errors: %w", o.against, v1.NewValidationError(v1.ManifestInvalid, "", found.OtherErrors))
+		return fmt.Errorf("not everything could be compared, because --against %s has errors: %w", o.Against, v1.NewValidationError(v1.ManifestInvalid, "", found.OtherErrors))
 	}
 	if err == nil && report.Fails(worst) {
 		return statusError{exitFailed, ""}

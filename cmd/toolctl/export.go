@@ -9,7 +9,7 @@ import (
 )
 
 func newExportCmd(a *app) *cobra.Command {
-	dir := ""
+	var verb action.Export
 	cmd := &cobra.Command{
 		Use:   "export --dir DIR",
 		Short: "Export the applied manifests to a new folder",
@@ -29,13 +29,14 @@ Overrides of descriptions, approvals, counts and the audit log are not manifests
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			verb.Config = a.stored(cmd.Context())
 			return printed(a, func(r *action.Exported) (string, error) {
-				return fmt.Sprintf("%s in %s written to %s", count(r.Objects, "object"), count(r.Files, "file"), dir), nil
-			})((&action.Export{Config: a.stored(cmd.Context()), Selector: a.selector, Dir: dir}).Run(cmd.Context()))
+				return fmt.Sprintf("%s in %s written to %s", count(r.Objects, "object"), count(r.Files, "file"), verb.Dir), nil
+			})(verb.Run(cmd.Context()))
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "folder to write to; it must be new or empty")
+	cmd.Flags().StringVar(&verb.Dir, "dir", "", "folder to write to; it must be new or empty")
 	_ = cmd.MarkFlagDirname("dir")
-	a.bindSelector(cmd.Flags(), "objects")
+	bindSelector(cmd.Flags(), &verb.Selector, "objects")
 	return cmd
 }

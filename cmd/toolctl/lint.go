@@ -17,11 +17,9 @@ import (
 
 type lintOptions struct {
 	*app
-	failOn    string
-	maxTokens int
-	only      []string
-	skip      []string
-	rules     bool
+	lint.Options
+	failOn, selector string
+	rules            bool
 }
 
 func newLintCmd(a *app) *cobra.Command {
@@ -50,14 +48,14 @@ github (workflow annotations).`,
 	}
 	f := cmd.Flags()
 	bindChoice(cmd, &o.failOn, "fail-on", "exit with code 1 for findings at or above this severity: error, warning, info, or none", "error", "warning", "info", "none")
-	f.IntVar(&o.maxTokens, "max-tokens", 0, "maximum number of tokens of all tool definitions together, estimated at 4 bytes per token; 0 means no limit")
-	f.StringSliceVar(&o.only, "only", nil, "rules to check; may be repeated (default: all)")
-	f.StringSliceVar(&o.skip, "skip", nil, "rules to skip; may be repeated")
+	f.IntVar(&o.MaxTokens, "max-tokens", 0, "maximum number of tokens of all tool definitions together, estimated at 4 bytes per token; 0 means no limit")
+	f.StringSliceVar(&o.Only, "only", nil, "rules to check; may be repeated (default: all)")
+	f.StringSliceVar(&o.Skip, "skip", nil, "rules to skip; may be repeated")
 	f.BoolVar(&o.rules, "rules", false, "list the rules")
 	complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return ruleIDs(), noFiles
 	}
-	o.bindSelector(cmd.Flags(), "findings about objects")
+	bindSelector(cmd.Flags(), &o.selector, "findings about objects")
 	_ = cmd.RegisterFlagCompletionFunc("only", complete)
 	_ = cmd.RegisterFlagCompletionFunc("skip", complete)
 	return cmd
@@ -72,11 +70,11 @@ func ruleIDs() []string {
 }
 
 func (o *lintOptions) checkFlags() error {
-	if o.maxTokens < 0 {
-		return usagef("--max-tokens %d: expected 0 or more", o.maxTokens)
+	if o.MaxTokens < 0 {
+		return usagef("--max-tokens %d: expected 0 or more", o.MaxTokens)
 	}
 	ids := ruleIDs()
-	for _, id := range slices.Concat(o.only, o.skip) {
+	for _, id := range slices.Concat(o.Only, o.Skip) {
 		if !slices.Contains(ids, id) {
 			return usagef("there is no rule %q%s: 'toolctl lint --rules' lists them", id, v1.DidYouMean(id, ids))
 		}
@@ -91,11 +89,11 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 	if o.rules {
 		return o.printRules()
 	}
-	check, only, err := o.checking(cmd.Context(), args)
+	check, only, err := o.checking(cmd.Context(), args, o.selector)
 	if err != nil {
 		return err
 	}
-	l := action.Lint{Check: check, Only: only, LockFile: o.conf.Gateway.LockFile, Lint: lint.Options{MaxTokens: o.maxTokens, Only: o.only, Skip: o.skip}}
+	l := action.Lint{Check: check, Only: only, LockFile: o.conf.Gateway.LockFile, Lint: o.Options}
 	r, err := l.Run(cmd.Context())
 	if err != nil {
 		return err

@@ -125,7 +125,7 @@ func (o *listOptions) run(ctx context.Context) error {
 	}
 	if !o.Ready {
 		single := len(o.Requests) == 1 && len(o.Requests[0].Names) == 1 && !strings.HasSuffix(o.Requests[0].Names[0], "*")
-		return o.printObjects(format, objectsOf(r.Items), single, o.headless)
+		return o.printObjects(objectsOf(r.Items), single, o.headless)
 	}
 	if err := o.printTables(r.Items, format == "wide"); err != nil {
 		return err
@@ -164,20 +164,16 @@ func (o *listOptions) printEvent(format, event string, object v1.Object) error {
 	if format == "yaml" && o.printed[format] {
 		fmt.Fprintln(o.out, "---")
 	}
+	headless := o.headless || o.printed[format]
 	if !o.events || format == "name" {
-		return o.printObjects(format, []v1.Object{object}, true, o.headless || o.printed[format])
+		return o.printObjects([]v1.Object{object}, true, headless)
 	}
-	v := struct {
+	type typed struct {
 		Type   string    `json:"type"`
 		Object v1.Object `json:"object"`
-	}{event, object}
-	if strings.HasPrefix(format, columnsFormat) {
-		return printColumns(o.app, format, []any{v}, o.headless || o.printed[format])
 	}
-	if done, err := o.encoded(format, v); done {
-		return err
-	}
-	return o.printTemplate(format, v)
+	v := typed{event, object}
+	return printList(o.app, listing[typed]{items: []typed{v}, value: v, headless: headless})
 }
 
 // objectsOf returns the objects, each with its status if it has one.
@@ -207,24 +203,19 @@ func (o *listOptions) printTables(items []action.ListedItem, wide bool) error {
 		}
 		printed = true
 		columns := o.columns(kind, of, wide, several)
-		var head []string
-		if !o.headless && !o.printed[kind] {
+		l := listing[action.ListedItem]{items: of, headless: o.headless || o.printed[kind], row: func(it action.ListedItem) (cells []string) {
 			for _, c := range columns {
-				head = append(head, c.title)
+				cells = append(cells, c.cell(it))
 			}
+			return cells
+		}}
+		for _, c := range columns {
+			l.columns = append(l.columns, c.title)
 		}
 		if o.printed != nil {
 			o.printed[kind] = true
 		}
-		t := newTable(o.out, head...)
-		for _, it := range of {
-			cells := make([]string, len(columns))
-			for i, c := range columns {
-				cells[i] = c.cell(it)
-			}
-			t.row(cells...)
-		}
-		if err := t.Flush(); err != nil {
+		if err := printList(o.app, l); err != nil {
 			return err
 		}
 	}

@@ -16,8 +16,7 @@ import (
 
 type lockOptions struct {
 	*app
-	update, check bool
-	names         []string
+	action.Lock
 }
 
 func newLockCmd(a *app) *cobra.Command {
@@ -41,19 +40,20 @@ Output formats (-o) of --check: table, json.`,
   toolctl lock --update files`,
 		ValidArgsFunction: a.completeNames(v1.KindMCPServer),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.names = args
+			o.Names = args
 			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&o.update, "update", false, "accept the present definitions of the servers; with NAME, of these servers only")
-	cmd.Flags().BoolVar(&o.check, "check", false, "change nothing, and exit with code 1 if a server differs from the lock")
-	a.bindSelector(cmd.Flags(), "MCP servers")
+	cmd.Flags().BoolVar(&o.Update, "update", false, "accept the present definitions of the servers; with NAME, of these servers only")
+	cmd.Flags().BoolVar(&o.Check, "check", false, "change nothing, and exit with code 1 if a server differs from the lock")
+	bindSelector(cmd.Flags(), &o.Selector, "MCP servers")
 	a.bindNetwork(cmd.Flags(), "")
 	return cmd
 }
 
 func (o *lockOptions) run(ctx context.Context) error {
-	r, err := (&action.Lock{Config: o.reaching(ctx), Names: o.names, Selector: o.selector, Update: o.update, Check: o.check}).Run(ctx)
+	o.Config = o.reaching(ctx)
+	r, err := o.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (o *lockOptions) run(ctx context.Context) error {
 	for _, k := range r.Removed {
 		fmt.Fprintf(o.out, "%s removed from the lock\n", objectName(k))
 	}
-	if o.check && o.format() == "json" {
+	if o.Check && o.format() == "json" {
 		if err := printJSON(o.out, driftReport(r)); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (o *lockOptions) run(ctx context.Context) error {
 		o.printDrift(r.Drift)
 		if len(r.Added)+len(r.Removed)+len(r.Drift)+len(r.Down) == 0 {
 			fmt.Fprintf(o.out, "%s is up to date: %s", r.Path, count(len(r.File.Servers), "server"))
-			if tools := 0; o.check {
+			if tools := 0; o.Check {
 				for _, s := range r.File.Servers {
 					tools += len(s.Tools)
 				}
@@ -81,7 +81,7 @@ func (o *lockOptions) run(ctx context.Context) error {
 		}
 	}
 	switch drift := count(len(r.Drift), "difference"); {
-	case len(r.Drift) > 0 && o.check:
+	case len(r.Drift) > 0 && o.Check:
 		return statusError{exitFailed, drift + " from " + r.Path}
 	case len(r.Drift) > 0:
 		return statusError{exitFailed, drift + ": review it, then accept it with 'toolctl lock --update'"}

@@ -108,7 +108,6 @@ starts no server; 'toolctl list tools' queries them.`,
 		Annotations: formats("table", "json", "yaml"),
 		Example: `  toolctl mcp list
   toolctl mcp list -o json`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listConnected(cmd.Context()) },
 	}
 }

@@ -27,7 +27,6 @@ The tools write nothing, call nothing, and read no hidden files and no files out
 folder. docs/authoring.md shows how to set up each client.`,
 		Example: `  claude mcp add toolctl-authoring -- toolctl mcp authoring
   toolctl mcp authoring -f tools/`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveAuthoring(cmd.Context()) },
 	}
 	a.bindPermit(cmd.Flags(), "")

@@ -16,7 +16,7 @@ func newMockCmd(a *app) *cobra.Command {
 }
 
 func newMockGenerateCmd(a *app) *cobra.Command {
-	var seed int64
+	var verb action.Mock
 	cmd := &cobra.Command{
 		Use:   "generate [NAME]...",
 		Short: "Print mock results that match the output schemas of tools",
@@ -28,7 +28,8 @@ an output schema. The same seed gives the same results.`,
   toolctl mock generate --seed 7 -o json`,
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			mocks, err := (&action.Mock{Config: a.reaching(cmd.Context()), Tools: action.Tools{Names: args, Selector: a.selector}, Seed: seed}).Run(cmd.Context())
+			verb.Config, verb.Tools.Names = a.reaching(cmd.Context()), args
+			mocks, err := verb.Run(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -38,7 +39,7 @@ an output schema. The same seed gives the same results.`,
 			return printYAML(a.out, mocks)
 		},
 	}
-	a.bindSelector(cmd.Flags(), "tools")
-	cmd.Flags().Int64Var(&seed, "seed", 0, "seed of random values; the same seed gives the same results")
+	bindSelector(cmd.Flags(), &verb.Tools.Selector, "tools")
+	cmd.Flags().Int64Var(&verb.Seed, "seed", 0, "seed of random values; the same seed gives the same results")
 	return cmd
 }

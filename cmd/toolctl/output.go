@@ -37,13 +37,17 @@ const formatsKey = "formats"
 
 func formatsOf(cmd *cobra.Command) []string { return strings.Fields(cmd.Annotations[formatsKey]) }
 
-// listFormats ends the help of each command with its output formats, unless the help says more about them itself.
-func listFormats(cmd *cobra.Command) {
+// complete adds to the declaration of each command what follows from it: a usage line without arguments accepts none,
+// and the help ends with the output formats unless it says more about them itself.
+func complete(cmd *cobra.Command) {
+	if cmd.Args == nil && !strings.Contains(cmd.Use, " ") {
+		cmd.Args = noArgs
+	}
 	if known := formatsOf(cmd); len(known) > 0 && !strings.Contains(cmd.Long, "Output formats") {
 		cmd.Long += "\n\nOutput formats (-o): " + strings.Join(known, ", ") + "."
 	}
 	for _, c := range cmd.Commands() {
-		listFormats(c)
+		complete(c)
 	}
 }
 
@@ -385,24 +389,11 @@ func screenText(w io.Writer, s string) string {
 func objectName(k v1.Key) string { return action.ObjectName(k) }
 
 // printObjects prints manifests. With single, one object is printed as itself, and otherwise as a List.
-func (a *app) printObjects(format string, objects []v1.Object, single, headless bool) error {
-	if format == "name" {
-		for _, o := range objects {
-			fmt.Fprintln(a.out, clip.Line(objectName(o.Head().Key())))
-		}
-		return nil
-	}
-	var v any = manifest.List{APIVersion: "v1", Kind: "List", Items: objects}
+func (a *app) printObjects(objects []v1.Object, single, headless bool) error {
+	l := listing[v1.Object]{items: objects, value: manifest.List{APIVersion: "v1", Kind: "List", Items: objects}, headless: headless}
 	if single && len(objects) == 1 {
-		v = objects[0]
+		l.value = objects[0]
 	}
-	switch {
-	case strings.HasPrefix(format, columnsFormat):
-		return printColumns(a, format, objects, headless)
-	case format == "json":
-		return printJSON(a.out, v)
-	case format == "yaml":
-		return printYAML(a.out, v)
-	}
-	return a.printTemplate(format, v)
+	l.name = func(o v1.Object) string { return objectName(o.Head().Key()) }
+	return printList(a, l)
 }

@@ -64,7 +64,6 @@ change has a version, so that you can undo it.`,
 		Short:       "List the current overrides",
 		Long:        "List the current overrides.",
 		Annotations: formats("table", "json", "yaml"),
-		Args:        noArgs,
 		RunE:        list,
 	}, &cobra.Command{
 		Use:   "history NAME",

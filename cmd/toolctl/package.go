@@ -34,7 +34,7 @@ func (a *app) packageCmd(cmd *cobra.Command, p *action.Package, run func(context
 	cmd.Annotations, cmd.Args = formats("table", "json"), exactArgs(1, "one address")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		p.Config = a.config(cmd.Context())
-		p.Address, p.Selector, p.Warned = args[0], a.selector, a.printWarnings
+		p.Address, p.Warned = args[0], a.printWarnings
 		return printed(a, func(r *action.Packaged) (string, error) { return text(r), nil })(run(cmd.Context()))
 	}
 	return cmd
@@ -53,7 +53,7 @@ Output formats (-o): table (the address), json.`,
 		Example: `  toolctl package push oci://registry.example.com/tools:v1 -f manifests/
   toolctl package push oci://registry.example.com/tools:prod -k overlays/prod`,
 	}, p, p.Push, func(r *action.Packaged) string { return r.Package })
-	a.bindSelector(cmd.Flags(), "objects")
+	bindSelector(cmd.Flags(), &p.Selector, "objects")
 	return cmd
 }
 

@@ -13,16 +13,14 @@ import (
 )
 
 type reconcileOptions struct {
-	setOptions
-	source action.Pull
-	once   bool
-	dryRun dryRunMode
-
-	overrides string
+	*app
+	action.Reconcile
+	once bool
+	mode dryRunMode
 }
 
 func newReconcileCmd(a *app) *cobra.Command {
-	o := &reconcileOptions{setOptions: setOptions{app: a}, overrides: action.KeepOverrides}
+	o := &reconcileOptions{app: a, Reconcile: action.Reconcile{Overrides: action.KeepOverrides}}
 	cmd := &cobra.Command{
 		Use:   "reconcile --source ADDRESS [--once]",
 		Short: "Keep the store in sync with a repository",
@@ -52,33 +50,34 @@ Output formats of --once (-o): table (one line per object), name, json.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	bindPull(f, &o.source)
+	bindPull(f, &o.Pull)
 	f.BoolVar(&o.once, "once", false, "reconcile once, then exit")
-	bindDryRun(f, &o.dryRun, "print what --once would change without changing it")
-	f.BoolVar(&o.set.AllowEmpty, "allow-empty", false, "allow reconcile to delete the whole set when no manifests are found")
-	f.StringVar(&o.set.Set, "set", "", "name of the set (default: the address without its ref)")
-	f.BoolVar(&o.set.TakeOver, "take-over", false, "move objects from other sets into this set")
-	bindChoice(cmd, &o.overrides, "overrides", "how to treat overrides of objects in the set: keep, report or remove", action.KeepOverrides, action.ReportOverrides, action.RemoveOverrides)
+	bindDryRun(f, &o.mode, "print what --once would change without changing it")
+	f.BoolVar(&o.AllowEmpty, "allow-empty", false, "allow reconcile to delete the whole set when no manifests are found")
+	f.StringVar(&o.Set, "set", "", "name of the set (default: the address without its ref)")
+	f.BoolVar(&o.TakeOver, "take-over", false, "move objects from other sets into this set")
+	bindChoice(cmd, &o.Overrides, "overrides", "how to treat overrides of objects in the set: keep, report or remove", action.KeepOverrides, action.ReportOverrides, action.RemoveOverrides)
 	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	return cmd
 }
 
 func (o *reconcileOptions) run(ctx context.Context) error {
-	o.once = o.once || o.dryRun.on()
+	o.DryRun = o.mode.on()
+	o.once = o.once || o.DryRun
 	if !o.once {
 		o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, nil)))
 		o.lasting = true
 	}
-	verb := &action.Reconcile{Config: o.config(ctx), Selection: o.selection(), Overrides: o.overrides, DryRun: o.dryRun.on(), Pull: o.source, Logger: o.logger()}
+	o.Config, o.Logger = o.config(ctx), o.logger()
 	if !o.once {
-		return verb.Follow(ctx)
+		return o.Follow(ctx)
 	}
-	did, err := verb.Run(ctx)
+	did, err := o.Run(ctx)
 	if err != nil {
 		return err
 	}
 	o.printKept(did.Kept)
-	if err := o.printChanges(did.Changes, o.dryRun.on()); err != nil {
+	if err := o.printChanges(did.Changes, o.DryRun); err != nil {
 		return err
 	}
 	return o.tellOverrides(did.Overrides)
@@ -89,15 +88,15 @@ func (o *reconcileOptions) tellOverrides(all []action.Overridden) error {
 	for i := range all {
 		name, by := clip.Line(objectName(all[i].Key)), &all[i].By
 		switch {
-		case o.overrides != action.RemoveOverrides:
+		case o.Overrides != action.RemoveOverrides:
 			fmt.Fprintf(o.err, "warning: %s: %s\n", name, clip.Line(by.Drift()))
-		case o.dryRun.on():
+		case o.DryRun:
 			fmt.Fprintf(o.err, "%s: %s would be removed\n", name, clip.Line(by.String()))
 		default:
 			fmt.Fprintf(o.err, "%s: %s is removed\n", name, clip.Line(by.String()))
 		}
 	}
-	if len(all) > 0 && o.overrides == action.ReportOverrides {
+	if len(all) > 0 && o.Overrides == action.ReportOverrides {
 		return statusError{exitFailed, count(len(all), "override") + ": served text differs from the source"}
 	}
 	return nil

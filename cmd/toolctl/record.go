@@ -44,6 +44,7 @@ need approval. It never replaces an existing file.`,
 			case inner == nil:
 				return usagef("expected a command to record: call or serve")
 			}
+			complete(inner)
 			inner.SilenceErrors, inner.SilenceUsage = true, true
 			inner.Flags().AddFlagSet(cmd.Root().PersistentFlags())
 			inner.SetFlagErrorFunc(flagError)

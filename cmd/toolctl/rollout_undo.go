@@ -14,12 +14,9 @@ import (
 
 type undoOptions struct {
 	*app
-	number   int64
-	dryRun   dryRunMode
-	takeOver bool
-	force    bool
-	yes      bool
-	history  int
+	action.RolloutUndo
+	mode dryRunMode
+	yes  bool
 }
 
 func newRolloutUndoCmd(a *app) *cobra.Command {
@@ -49,33 +46,26 @@ Output formats (-o): table (one line per object), name, json.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
-	f.Int64Var(&o.number, "to-revision", 0, "revision to go back to (default: the newest with other manifests)")
-	bindDryRun(f, &o.dryRun, "print the changes without applying them")
+	f.Int64Var(&o.Number, "to-revision", 0, "revision to go back to (default: the newest with other manifests)")
+	bindDryRun(f, &o.mode, "print the changes without applying them")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
-	f.BoolVar(&o.takeOver, "take-over", false, "take back objects that now belong to other sets")
-	f.BoolVar(&o.force, "force-conflicts", false, "also undo changes made outside the set")
-	f.IntVar(&o.history, "revision-history-limit", store.DefaultHistory, "number of earlier revisions of the set to keep")
+	f.BoolVar(&o.TakeOver, "take-over", false, "take back objects that now belong to other sets")
+	f.BoolVar(&o.Force, "force-conflicts", false, "also undo changes made outside the set")
+	f.IntVar(&o.History, "revision-history-limit", store.DefaultHistory, "number of earlier revisions of the set to keep")
 	_ = cmd.RegisterFlagCompletionFunc("to-revision", a.fromStore(inOrder, a.revisions))
 	return cmd
 }
 
-func (o *undoOptions) run(cmd *cobra.Command, args []string) error {
+func (o *undoOptions) run(cmd *cobra.Command, args []string) (err error) {
 	ctx, table := cmd.Context(), o.format() == "table"
-	switch {
-	case o.number < 0:
-		return usagef("--to-revision %d: expected a number from 1, or 0 for the newest with other manifests", o.number)
-	case o.history < 0:
-		return usagef("--revision-history-limit %d: expected 0 or more", o.history)
-	}
-	set, err := setNamed(args)
-	if err != nil {
+	if o.Set, err = setNamed(args); err != nil {
 		return err
 	}
-	verb := &action.RolloutUndo{Config: o.stored(ctx), Set: set, Number: o.number, TakeOver: o.takeOver, Force: o.force, History: o.history, DryRun: o.dryRun.on()}
-	if set == "" && !o.yes {
-		verb.Confirm = func(u *rollout.Undo) error { return o.ask(ctx, u) }
+	o.Config, o.DryRun = o.stored(ctx), o.mode.on()
+	if o.Set == "" && !o.yes {
+		o.Confirm = func(u *rollout.Undo) error { return o.ask(ctx, u) }
 	}
-	done, err := verb.Run(ctx)
+	done, err := o.Run(ctx)
 	if err != nil {
 		return undoError(err)
 	}
@@ -83,11 +73,11 @@ func (o *undoOptions) run(cmd *cobra.Command, args []string) error {
 	if !done.Needed && table {
 		return o.done(nil, "set %q skipped rollback (its manifests already match revision %d)", name, done.To)
 	}
-	if err := o.printChanges(done.Changes, o.dryRun.on()); err != nil || !table {
+	if err := o.printChanges(done.Changes, o.DryRun); err != nil || !table {
 		return err
 	}
 	did := "rolled back"
-	if o.dryRun.on() {
+	if o.DryRun {
 		did = "would be rolled back"
 	}
 	return o.done(nil, "set %q %s to revision %d", name, did, done.To)

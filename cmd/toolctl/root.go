@@ -124,7 +124,7 @@ TOOLCTL_STORE overrides it.`,
 		newCompletionCmd(a),
 		newVersionCmd(a),
 	)
-	listFormats(root)
+	complete(root)
 	root.SetHelpCommandGroupID("help")
 	root.SetHelpCommand(newHelpCmd())
 	return root

@@ -71,7 +71,7 @@ Output formats (-o): text, json and yaml; json and yaml print the whole transcri
 	f.StringVar(&o.Resume, "resume", "", "continue the run with this ID, which was pending approval")
 	_ = cmd.RegisterFlagCompletionFunc("resume", a.completeRuns)
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
-	a.bindSelector(f, "tools and prompts that the prompt names,")
+	bindSelector(f, &o.Selector, "tools and prompts that the prompt names,")
 	a.bindAudit(cmd)
 	a.bindNetwork(f, "")
 	return cmd
@@ -84,7 +84,7 @@ func (o *runOptions) run(ctx context.Context) (err error) {
 	}
 	o.Config = o.reaching(ctx)
 	show := o.newRunView(format)
-	o.Selector, o.Agent.On, o.Asker = o.selector, show.event, o.askerBeside(&o.Arguments, o.noInput)
+	o.Agent.On, o.Asker = show.event, o.askerBeside(&o.Arguments, o.noInput)
 	res, err := o.Run.Run(ctx)
 	if err != nil && (res == nil || res.ID == "") { // the run never began
 		return err

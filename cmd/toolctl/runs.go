@@ -29,7 +29,6 @@ func newRunsListCmd(a *app) *cobra.Command {
 		Annotations: formats("table", "json", "yaml", "name"),
 		Example: `  toolctl runs list
   toolctl run --resume $(toolctl runs list -o name | tail -n 1)`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := (&action.ListRuns{Config: a.stored(cmd.Context())}).Run(cmd.Context())
 			if err != nil {

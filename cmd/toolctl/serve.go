@@ -63,7 +63,6 @@ and metrics. See docs/observability.md.`,
   toolctl serve --prompt travel-advice
   toolctl serve --http 127.0.0.1:8080 --source 'git+https://git.example.com/team/tools//prod?ref=main'
   toolctl serve --http :8443 --token-file tokens --tls-cert cert.pem --tls-key key.pem`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(cmd); err != nil {
 				return err

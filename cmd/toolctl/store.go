@@ -30,7 +30,6 @@ If several processes migrate a PostgreSQL database at once, one does it and the 
 toolctl refuses a store made by a newer version.`,
 		Example: `  toolctl store migrate
   toolctl store migrate --store postgres://owner@db/toolctl`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.done((&action.MigrateStore{Config: a.stored(cmd.Context())}).Run(cmd.Context()), "the store is up to date")
 		},
@@ -42,7 +41,6 @@ the audit log. The database also checks its own file. The exit code is 1 if some
 wrong.`,
 		Annotations: formats("text", "json", "yaml"),
 		Example:     `  toolctl store check`,
-		Args:        noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printed(a, func(r store.Report) (string, error) {
 				if len(r.Problems) > 0 {
@@ -110,7 +108,6 @@ The tables of a PostgreSQL database are rewritten one after the other (VACUUM FU
 who owns them. Calls wait while a table is rewritten: run this command when there are few.`,
 		Example: `  toolctl store compact
   toolctl store compact --audit-retention 90d`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := (&action.CompactStore{Config: a.stored(cmd.Context()), Retention: retention, Pruned: func(p store.AuditPrune) {
 				fmt.Fprintf(a.out, "%s of the audit removed, %d kept\n", count(int(p.Lines), "line"), p.Kept)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -44,8 +45,7 @@ The exit code is 1 if a scenario fails, and 3 if a Scenario manifest has errors.
 Output formats (-o): table (the default), json, junit, tap, github.
 The same files and seeds give the same output, byte for byte.
 
-Assertions: ` + assertionNames() + `.
-"toolctl explain scenario.spec.assertions" has their fields.`,
+` + assertionNames() + `"toolctl explain scenario.spec.assertions" has their fields.`,
 		Annotations: formats("table", "json", "junit", "tap", "github"),
 		Example: `  toolctl test manifests/
   toolctl test --run weather --watch
@@ -57,7 +57,7 @@ Assertions: ` + assertionNames() + `.
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.suite.Only, "run", "", "run only scenarios whose name matches this regular expression")
-	a.bindSelector(f, "scenarios")
+	bindSelector(f, &o.suite.Selector, "scenarios")
 	f.BoolVar(&o.suite.Update, "update", false, "replace expectations that differ with the observed results")
 	f.BoolVar(&o.watch, "watch", false, "run again whenever a file changes, until interrupted")
 	f.StringVar(&o.suite.Shard, "shard", "", "run one part of the scenarios, as I/N: 2/4 is the second of four")
@@ -78,29 +78,16 @@ Assertions: ` + assertionNames() + `.
 	return cmd
 }
 
-// assertionNames lists the assertions that toolctl evaluates.
+// assertionNames lists the assertions that toolctl evaluates, in lines of at most 80 characters.
 func assertionNames() string {
-	var b strings.Builder
-	const width = 80
-	line := len("Assertions: ")
+	var names []string
 	for _, t := range v1.AssertionTypes() {
-		if t.Unjudged != "" {
-			continue
+		if t.Unjudged == "" {
+			names = append(names, t.Name)
 		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-			if line += 2 + len(t.Name); line >= width {
-				b.WriteByte('\n')
-				line = len(t.Name)
-			} else {
-				b.WriteByte(' ')
-			}
-		} else {
-			line += len(t.Name)
-		}
-		b.WriteString(t.Name)
 	}
-	return b.String()
+	lines := regexp.MustCompile(`(.{1,80})( |$)`)
+	return lines.ReplaceAllString("Assertions: "+strings.Join(names, ", ")+".", "$1\n")
 }
 
 // coverageTable is the value of --coverage without a file.
@@ -112,7 +99,7 @@ func (o *testOptions) start(ctx context.Context, args []string) error {
 		c = o.reaching(ctx)
 	}
 	o.watched(ctx)
-	o.suite.Config, o.suite.Selector, o.suite.Cover, o.suite.Paths = c, o.selector, o.coverage != "", append(o.conf.Files, args...)
+	o.suite.Config, o.suite.Cover, o.suite.Paths = c, o.coverage != "", append(o.conf.Files, args...)
 	o.suite.Problems, o.suite.Begun, o.suite.Updated = o.printViolations, o.progress, o.printUpdated
 	for _, name := range args {
 		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `/\.`) {
@@ -125,22 +112,27 @@ func (o *testOptions) start(ctx context.Context, args []string) error {
 	if o.coverage != "" && o.coverage != coverageTable && !strings.HasSuffix(o.coverage, ".json") && !strings.HasSuffix(o.coverage, ".html") {
 		return usagef("--coverage=%s: expected a file that ends in .json or .html", o.coverage)
 	}
-	if err := o.suite.Check(); err != nil {
-		return err
+	if !o.watch {
+		t, err := o.suite.Run(ctx)
+		return o.played(ctx, t, err)
 	}
-	if o.watch {
-		return o.watchFiles(ctx, o.suite.Paths, func() error { return o.play(ctx) })
-	}
-	return o.play(ctx)
+	o.lasting = true
+	return o.suite.Watch(ctx, func(t *action.Tested, err error) {
+		if err = o.played(ctx, t, err); err != nil && ctx.Err() == nil {
+			o.report("toolctl test", err)
+		}
+		if ctx.Err() == nil {
+			fmt.Fprintf(o.err, "watching %s; press Ctrl-C to stop\n", strings.Join(o.suite.Paths, ", "))
+		}
+	}, func(err error) { fmt.Fprintf(o.err, "warning: watch: %v\n", err) })
 }
 
-// play runs the scenarios once and prints the report.
-func (o *testOptions) play(ctx context.Context) error {
-	format := o.format()
-	t, err := o.suite.Run(ctx)
+// played prints the report.
+func (o *testOptions) played(ctx context.Context, t *action.Tested, err error) error {
 	if err != nil {
 		return err
 	}
+	format := o.format()
 	if t.NotKept != nil {
 		o.logger().Debug("the report was not saved for the console", "error", t.NotKept.Error())
 	}

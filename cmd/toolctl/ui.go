@@ -124,7 +124,6 @@ console of these manifests, the command opens that console with a new link. In a
 manifests it prints a link to each console that you serve; --port selects one.`,
 		Example: `  toolctl ui -f manifests/
   toolctl ui --port 8090 --no-browser`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if port < 0 || port > 65535 {
 				return usagef("--port %d: expected 0 to 65535", port)

@@ -15,8 +15,8 @@ import (
 
 type validateOptions struct {
 	*app
-	strict     bool
-	requireEnv bool
+	strict, requireEnv bool
+	selector           string
 }
 
 func newValidateCmd(a *app) *cobra.Command {
@@ -37,7 +37,7 @@ Output formats (-o): table (the default), json (a report on stdout), github
   toolctl validate -o github --strict`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	a.bindSelector(cmd.Flags(), "violations of objects")
+	bindSelector(cmd.Flags(), &o.selector, "violations of objects")
 	a.bindPermit(cmd.Flags(), "")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as errors, except for environment variables that are not set")
 	cmd.Flags().BoolVar(&o.requireEnv, "require-env", false, "treat unset environment variables as errors")
@@ -54,12 +54,12 @@ func collectLess() (end func()) {
 
 // checking returns the check of the manifests of -f and PATH, by default of the current folder, and a function
 // that reports whether -l selects an object; nil without -l.
-func (a *app) checking(ctx context.Context, paths []string) (check action.Check, only func(v1.Object) bool, err error) {
+func (a *app) checking(ctx context.Context, paths []string, selector string) (check action.Check, only func(v1.Object) bool, err error) {
 	if paths = append(a.conf.Files, paths...); len(paths) == 0 {
 		paths = []string{"."}
 	}
-	if a.selector != "" {
-		if only, err = action.Labeled(a.selector); err != nil {
+	if selector != "" {
+		if only, err = action.Labeled(selector); err != nil {
 			return check, nil, err
 		}
 	}
@@ -69,7 +69,7 @@ func (a *app) checking(ctx context.Context, paths []string) (check action.Check,
 
 func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 	defer collectLess()()
-	check, only, err := o.checking(cmd.Context(), args)
+	check, only, err := o.checking(cmd.Context(), args, o.selector)
 	if err != nil {
 		return err
 	}

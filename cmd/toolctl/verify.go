@@ -39,14 +39,13 @@ tap, github.`,
 	}
 	cmd.Flags().BoolVar(&o.Live, "live", false, "call the real tools instead of mocks")
 	a.bindNetwork(cmd.Flags(), "with --live, ")
-	a.bindSelector(cmd.Flags(), "tools")
+	bindSelector(cmd.Flags(), &o.Selector, "tools")
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", 0, "maximum time for the examples of one tool (default: the timeouts of the tools)")
 	return cmd
 }
 
 func (o *verifyOptions) run(ctx context.Context) (err error) {
 	o.Config = o.reaching(ctx)
-	o.Selector = o.selector
 	r, err := o.Run(ctx)
 	if err != nil {
 		return err

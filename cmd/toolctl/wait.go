@@ -14,6 +14,7 @@ import (
 func newWaitCmd(a *app) *cobra.Command {
 	var (
 		condition string
+		selector  string
 		timeout   time.Duration
 		all       bool
 	)
@@ -52,7 +53,7 @@ all MCP servers if it is not. The exit code is 7 if the wait times out.`,
 			if want != action.Ready {
 				met = "condition met"
 			}
-			return (&action.Wait{Config: a.reaching(cmd.Context()), Requests: rs, Selector: a.selector, Condition: want, Timeout: timeout, Met: func(k v1.Key) {
+			return (&action.Wait{Config: a.reaching(cmd.Context()), Requests: rs, Selector: selector, Condition: want, Timeout: timeout, Met: func(k v1.Key) {
 				fmt.Fprintf(a.out, "%s %s\n", objectName(k), met)
 			}}).Run(cmd.Context())
 		},
@@ -60,7 +61,7 @@ all MCP servers if it is not. The exit code is 7 if the wait times out.`,
 	f := cmd.Flags()
 	f.StringVar(&condition, "for", "ready", "what to wait for: ready, or condition=TYPE[=STATUS]")
 	f.BoolVar(&all, "all", false, "wait for all objects, or all of one kind")
-	a.bindSelector(f, "objects")
+	bindSelector(f, &selector, "objects")
 	f.DurationVar(&timeout, "timeout", 30*time.Second, "maximum time to wait")
 	a.bindNetwork(f, "")
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"ready", "condition=Ready", "condition=Degraded=False", "condition=Drifted=False"}, noFiles))

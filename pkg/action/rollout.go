@@ -210,6 +210,12 @@ type Undone struct {
 // Run makes the undo. If that is not possible, nothing changes, and the error is one of [rollout.NewUndo], a
 // [store.ConflictError] or a [v1.ValidationError].
 func (r *RolloutUndo) Run(ctx context.Context) (done *Undone, err error) {
+	switch {
+	case r.Number < 0:
+		return nil, usagef("--to-revision %d: expected a number from 1, or 0 for the newest with other manifests", r.Number)
+	case r.History < 0:
+		return nil, usagef("--revision-history-limit %d: expected 0 or more", r.History)
+	}
 	err = r.withStore(ctx, false, func(s store.Store) error {
 		newest, err := r.oneSet(ctx, s, r.Set)
 		if err != nil {

@@ -134,6 +134,30 @@ func (s *Suite) Run(ctx context.Context) (*Tested, error) {
 	return t, err
 }
 
+// Watch runs the scenarios now and after each change of a file, until ctx ends. It passes the results to played, and
+// errors of following the files to missed.
+func (s *Suite) Watch(ctx context.Context, played func(*Tested, error), missed func(error)) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	for _, path := range s.Paths {
+		if path == "-" {
+			return usagef("--watch needs files or folders, not stdin")
+		}
+		if _, err := os.Stat(path); err != nil {
+			return &UsageError{err}
+		}
+	}
+	news, err := gateway.Files(s.manifests(), s.Paths...).Watch(ctx, missed)
+	if err != nil {
+		return err
+	}
+	for range news {
+		played(s.Run(ctx))
+	}
+	return nil
+}
+
 func (s *Suite) play(ctx context.Context) (*Tested, error) {
 	set, scenarios, err := s.load(ctx)
 	if err != nil {

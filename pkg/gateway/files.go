@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -66,6 +68,9 @@ const (
 	settleTime = 100 * time.Millisecond // without changes before a reload; editors write in steps
 )
 
+// ofEditor matches the names of files that vim and emacs write while a file is open.
+var ofEditor = regexp.MustCompile(`^\.#|^\..*\.sw.$`)
+
 // watch signals changes once no file changes any more, until ctx ends.
 func (f *files) watch(ctx context.Context, w *fsnotify.Watcher, missed func(error), told changes) {
 	quiet := time.NewTimer(0)
@@ -85,7 +90,7 @@ func (f *files) watch(ctx context.Context, w *fsnotify.Watcher, missed func(erro
 			if !ok {
 				return
 			}
-			if e.Op != fsnotify.Chmod {
+			if e.Op != fsnotify.Chmod && !ofEditor.MatchString(filepath.Base(e.Name)) {
 				quiet.Reset(settleTime)
 			}
 		case <-quiet.C:
@@ -129,8 +134,8 @@ func (f *files) follow(w *fsnotify.Watcher, missed func(error)) {
 				return err
 			case !d.IsDir():
 				return nil
-			case d.Name() == ".git":
-				return fs.SkipDir
+			case path != root && strings.HasPrefix(d.Name(), "."):
+				return fs.SkipDir // no manifests are read from it
 			}
 			return add(path)
 		})
