@@ -1,31 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/internal/redact"
-	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/action"
 )
-
-// inEditor is the value of --edit-args that opens an editor.
-const inEditor = "$EDITOR"
 
 type decideOptions struct {
 	*app
 	action.Decide
-	editArgs string
 }
 
 func newApprovalsDecideCmd(a *app, approve bool) *cobra.Command {
@@ -55,14 +44,14 @@ in the store or in -f, and again when the call is made.`
 	cmd.ValidArgsFunction = a.completeApprovals
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		// The flag parser treats an optional value without "=" as an argument.
-		if len(args) == 2 && o.editArgs == inEditor {
+		if len(args) == 2 && o.EditArgs == action.InEditor {
 			return nil
 		}
 		return exactArgs(1, "the id of one call")(nil, args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 2 {
-			o.editArgs = args[1]
+			o.EditArgs = args[1]
 		}
 		o.ID = args[0]
 		return o.run(cmd.Context())
@@ -72,19 +61,17 @@ in the store or in -f, and again when the call is made.`
 	f.StringArrayVar(&o.Decision.Groups, "as-group", nil, "group of the person who decides, for policies whose approvers name groups; may be repeated")
 	f.StringVar(&o.Decision.Reason, "reason", "", "reason, for the caller and the audit log")
 	if approve {
-		f.StringVar(&o.editArgs, "edit-args", "", "approve with other arguments: JSON, @FILE, or no value for $EDITOR")
-		f.Lookup("edit-args").NoOptDefVal = inEditor
+		f.StringVar(&o.EditArgs, "edit-args", "", "approve with other arguments: JSON, @FILE, or no value for $EDITOR")
+		f.Lookup("edit-args").NoOptDefVal = action.InEditor
 	}
 	return cmd
 }
 
-func (o *decideOptions) run(ctx context.Context) (err error) {
-	o.Config = o.reaching(ctx)
-	if o.editArgs != "" {
-		o.Edit = func(p *v1.PendingCall, check func(json.RawMessage) (bool, error)) (json.RawMessage, error) {
-			return o.edited(ctx, p, check)
-		}
+func (o *decideOptions) run(ctx context.Context) error {
+	if program, _ := o.editorCommand(); program == "" && o.EditArgs == action.InEditor {
+		return usagef("--edit-args without a value opens $EDITOR, which is not set: set it, or pass the arguments: --edit-args '{...}' or @FILE")
 	}
+	o.Config, o.Editor, o.Noted = o.reaching(ctx), o.edit, func(text string) { fmt.Fprintln(o.err, text) }
 	return printed(o.app, func(v *action.Approval) (string, error) {
 		what := clip.Line(string(v.Args))
 		if v.EditedArgs != nil {
@@ -92,69 +79,6 @@ func (o *decideOptions) run(ctx context.Context) (err error) {
 		}
 		return fmt.Sprintf("%s: %s/%s %s by %s", v.State, v.Namespace, v.Tool, what, clip.Line(v.By)), nil
 	})(o.Run(ctx))
-}
-
-// edited returns the arguments to approve instead, or nil if the user left them unchanged in the editor.
-func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall, check func(json.RawMessage) (bool, error)) (raw json.RawMessage, err error) {
-	from := "" // the editor's file, which is kept if its text is invalid
-	switch file, isFile := strings.CutPrefix(o.editArgs, "@"); {
-	case o.editArgs == inEditor:
-		if raw, from, err = o.editor(ctx, p); raw == nil && err == nil {
-			return nil, nil
-		}
-	case isFile:
-		raw, err = o.callArgs(ctx, nil, file)
-	case strings.HasPrefix(strings.TrimSpace(o.editArgs), "{"):
-		raw, err = o.callArgs(ctx, []string{o.editArgs}, "")
-	default:
-		return nil, usagef("--edit-args %q: expected a JSON object, @FILE, or nothing for $EDITOR", clip.Words(o.editArgs, 60))
-	}
-	known := true
-	if err == nil {
-		known, err = check(raw)
-	}
-	if !known {
-		fmt.Fprintf(o.err, "note: tool %s/%s is unknown here, so its arguments are checked when it is called; pass its manifest with -f\n", p.Namespace, p.Tool)
-	}
-	if from != "" && err != nil {
-		fmt.Fprintf(o.err, "nothing was decided; your text is in %s: fix it and use --edit-args @%[1]s\n", from)
-	} else if from != "" {
-		err = os.Remove(from)
-	}
-	return raw, err
-}
-
-// editor lets the user edit the arguments of a call. It returns nil if they are unchanged, and otherwise also
-// the file with the text, which the caller removes.
-func (o *decideOptions) editor(ctx context.Context, p *v1.PendingCall) (raw json.RawMessage, file string, err error) {
-	program, args := o.editorCommand()
-	if program == "" {
-		return nil, "", usagef("--edit-args without a value opens $EDITOR, which is not set: set it, or pass the arguments: --edit-args '{...}' or @FILE")
-	}
-	f, err := os.CreateTemp("", "toolctl-"+p.ID+"-*.json")
-	if err != nil {
-		return nil, "", err
-	}
-	var before bytes.Buffer
-	if json.Indent(&before, redact.JSON(p.Args, p.Redact), "", "  ") != nil {
-		before = *bytes.NewBufferString("{}")
-	}
-	_, err = f.WriteString(before.String() + "\n")
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, "", fmt.Errorf("write %s: %w", f.Name(), regular.Reason(err))
-	}
-	if err := o.openEditor(ctx, program, append(args, f.Name())); err != nil {
-		return nil, "", errors.Join(fmt.Errorf("nothing was decided: %w", err), os.Remove(f.Name()))
-	}
-	after, err := os.ReadFile(f.Name())
-	if err != nil {
-		return nil, "", regular.Reason(err)
-	}
-	if bytes.Equal(bytes.TrimSpace(before.Bytes()), bytes.TrimSpace(after)) {
-		return nil, "", os.Remove(f.Name())
-	}
-	raw, err = o.callArgs(ctx, nil, f.Name())
-	return raw, f.Name(), err
 }
 
 func newApprovalsWaitCmd(a *app) *cobra.Command {

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -27,12 +24,6 @@ func (a *app) bindCaller(cmd *cobra.Command, session, principal *string) {
 	cmd.Flags().StringVar(session, "session", "", "session whose policy counters apply (default: a new session)")
 	_ = cmd.RegisterFlagCompletionFunc("session", a.fromStore(inOrder, sessions))
 	cmd.Flags().StringVar(principal, "principal", "", "principal that makes the call, as policies match it (default: none)")
-}
-
-// callArgs returns the arguments of -a and --args-file as one object.
-func (a *app) callArgs(ctx context.Context, flags []string, file string) (json.RawMessage, error) {
-	args, _, err := (&action.Arguments{Flags: flags, File: file}).Object(a.stored(ctx))
-	return args, err
 }
 
 // askerBeside returns an asker that requests approval at the terminal. It returns nil if nobody can answer, or if the

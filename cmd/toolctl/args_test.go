@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 func TestCallArgs(t *testing.T) {
@@ -33,7 +35,7 @@ func TestCallArgs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			a := &app{in: strings.NewReader(tt.stdin)}
-			got, err := a.callArgs(t.Context(), tt.flags, "")
+			got, _, err := (&action.Arguments{Flags: tt.flags}).Object(a.stored(t.Context()))
 			switch {
 			case tt.fail != "":
 				if err == nil || !strings.Contains(err.Error(), tt.fail) || exitCode(err) != exitUsage {
@@ -54,7 +56,7 @@ func FuzzParseArgs(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, first, second string) {
 		a := &app{in: strings.NewReader(`{"from":"stdin"}`)}
-		raw, err := a.callArgs(t.Context(), []string{first, second}, "")
+		raw, _, err := (&action.Arguments{Flags: []string{first, second}}).Object(a.stored(t.Context()))
 		if err != nil {
 			if exitCode(err) != exitUsage {
 				t.Fatalf("%q %q: %v has code %d", first, second, err, exitCode(err))

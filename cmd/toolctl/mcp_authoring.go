@@ -3,15 +3,10 @@ package main
 import (
 	"context"
 	"log/slog"
-	"os"
 
 	"github.com/spf13/cobra"
 
-	"toolctl.dev/toolctl/pkg/action"
-	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/authoring"
-	"toolctl.dev/toolctl/pkg/gateway"
-	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
 func newMCPAuthoringCmd(a *app) *cobra.Command {
@@ -34,28 +29,8 @@ folder. docs/authoring.md shows how to set up each client.`,
 }
 
 func (a *app) serveAuthoring(ctx context.Context) error {
-	dir, err := a.stored(ctx).AuthoringFolder()
-	if err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return usagef("-f: %w", err)
-	}
-	defer root.Close()
-	check, err := a.config(ctx).Checking(action.Reading{})
-	if err != nil {
-		return err
-	}
 	a.log = slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	g, err := gateway.Open(ctx, gateway.Options{
-		Objects: authoring.Tools(authoring.Options{Root: root, Check: check, LockFile: a.conf.Gateway.LockFile}), Env: a.env, Logger: a.log,
-		Version: buildVersion().Version, Server: server.Options{Name: "toolctl-authoring", Instructions: authoring.Instructions},
-		Limits: admission.Limits{MaxCalls: 256, MaxResultBytes: 1 << 20},
-	})
-	if err != nil {
-		return err
-	}
-	defer a.closing(g)
-	return g.ServeStdio(ctx, a.in, a.out)
+	c := a.config(ctx)
+	c.Gateway.Logger = a.log
+	return (&authoring.Serve{Config: c, In: a.in, Out: a.out}).Run(ctx)
 }

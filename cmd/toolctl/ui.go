@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/console"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/scenario/report"
@@ -48,16 +50,14 @@ func (o *serveOptions) openConsole(ctx context.Context) error {
 	pages := console.New(console.Options{
 		Login: o.whoami(), Webhook: hook, URL: o.uiURL, Logger: o.log, MeterProvider: o.watched(ctx).MeterProvider(), TestReport: at, Operators: o.operators,
 	})
-	var ended []func() // functions that stop offering links
+	ended := func() {} // stops offering links
 	g := &o.conf.Gateway
 	g.OnCall, g.OnPending = pages.Called, pages.Waits
 	g.HTTP.BothLoopbacks = o.uiURL == "" // the link to the console may use a name below localhost
 	o.Opened = func(g *gateway.Gateway) func() {
 		pages.Attach(g)
 		return func() {
-			for _, end := range ended {
-				end()
-			}
+			ended()
 			_ = pages.Close() // Close never fails
 		}
 	}
@@ -75,7 +75,7 @@ func (o *serveOptions) openConsole(ctx context.Context) error {
 				o.log.Info("the console", "url", link)
 			}
 		}
-		ended = o.offerLinks(at, link, show)
+		ended = o.offerLinks(ctx, at, link, show)
 		first := link()
 		show(first)
 		if o.person {
@@ -86,6 +86,22 @@ func (o *serveOptions) openConsole(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (o *serveOptions) consoles(ctx context.Context) *action.Consoles {
+	return &action.Consoles{Config: o.stored(ctx), Source: o.Pull.Address}
+}
+
+// offerLinks gives this user new links to the console, for "toolctl ui" and SIGUSR1, until the returned function is
+// called.
+func (o *serveOptions) offerLinks(ctx context.Context, at net.Addr, link func() string, show func(string)) (ended func()) {
+	quiet := tty.OnUserSignal(func() { show(link()) })
+	stop, err := o.consoles(ctx).Offer(at, link)
+	if err != nil {
+		o.log.Debug("'toolctl ui' cannot ask for a new link to this console", slog.Any("error", err))
+		return quiet
+	}
+	return func() { quiet(); stop() }
 }
 
 // webhook reads the secret of the webhook; it returns nil without a webhook.
@@ -128,7 +144,11 @@ manifests it prints a link to each console that you serve; --port selects one.`,
 			if port < 0 || port > 65535 {
 				return usagef("--port %d: expected 0 to 65535", port)
 			}
-			if links := o.running(port); len(links) > 0 {
+			links, err := o.consoles(cmd.Context()).Links(port)
+			if err != nil {
+				o.logger().Debug("a console may already be running, but it does not answer", slog.Any("error", err))
+			}
+			if len(links) > 0 {
 				for _, link := range links {
 					fmt.Fprintf(o.err, "the console is already running at %s\n", link)
 				}

@@ -12,12 +12,8 @@ import (
 )
 
 func newWaitCmd(a *app) *cobra.Command {
-	var (
-		condition string
-		selector  string
-		timeout   time.Duration
-		all       bool
-	)
+	var verb action.Wait
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "wait (KIND/NAME... | [KIND] -l LABELS | [KIND] --all) --for=condition=Ready",
 		Short: "Wait until objects are ready",
@@ -39,56 +35,27 @@ all MCP servers if it is not. The exit code is 7 if the wait times out.`,
 				return usagef("expected KIND/NAME or KIND NAME, -l or --all")
 			case hasNames(rs) && some:
 				return usagef("names cannot be used together with -l or --all")
-			case timeout <= 0:
-				return usagef("--timeout %s: expected a time above 0", timeout)
+			case verb.Timeout <= 0:
+				return usagef("--timeout %s: expected a time above 0", verb.Timeout)
 			}
-			want, err := parseCondition(condition)
-			if err != nil {
-				return err
-			}
-			if len(rs) == 0 && !strings.HasPrefix(condition, conditionPrefix) {
+			if want := cmd.Flag("for").Value.String(); len(rs) == 0 && !strings.HasPrefix(want, action.ConditionPrefix) {
 				rs = []action.Request{{Kind: v1.KindMCPServer}}
 			}
-			met := want.String()
-			if want != action.Ready {
+			met := verb.Condition.String()
+			if verb.Condition != action.Ready {
 				met = "condition met"
 			}
-			return (&action.Wait{Config: a.reaching(cmd.Context()), Requests: rs, Selector: selector, Condition: want, Timeout: timeout, Met: func(k v1.Key) {
-				fmt.Fprintf(a.out, "%s %s\n", objectName(k), met)
-			}}).Run(cmd.Context())
+			verb.Config, verb.Requests = a.reaching(cmd.Context()), rs
+			verb.Met = func(k v1.Key) { fmt.Fprintf(a.out, "%s %s\n", objectName(k), met) }
+			return verb.Run(cmd.Context())
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&condition, "for", "ready", "what to wait for: ready, or condition=TYPE[=STATUS]")
+	parsed(f, &verb.Condition, "for", "ready", action.ParseCondition, "what to wait for: ready, or condition=TYPE[=STATUS]")
 	f.BoolVar(&all, "all", false, "wait for all objects, or all of one kind")
-	bindSelector(f, &selector, "objects")
-	f.DurationVar(&timeout, "timeout", 30*time.Second, "maximum time to wait")
+	bindSelector(f, &verb.Selector, "objects")
+	f.DurationVar(&verb.Timeout, "timeout", 30*time.Second, "maximum time to wait")
 	a.bindNetwork(f, "")
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"ready", "condition=Ready", "condition=Degraded=False", "condition=Drifted=False"}, noFiles))
 	return cmd
-}
-
-const conditionPrefix = "condition="
-
-// parseCondition parses --for.
-func parseCondition(text string) (action.Condition, error) {
-	typ, status, ok := strings.Cut(strings.TrimPrefix(text, conditionPrefix), "=")
-	if !ok {
-		status = v1.ConditionTrue
-	}
-	c := action.Condition{Type: oneOf(typ, v1.ConditionReady, v1.ConditionDegraded, v1.ConditionDrifted), Status: oneOf(status, v1.ConditionTrue, v1.ConditionFalse, v1.ConditionUnknown)}
-	if c.Type == "" || c.Status == "" || c.Type != v1.ConditionReady && !strings.HasPrefix(text, conditionPrefix) {
-		return c, usagef("--for %q: expected ready, or condition=TYPE[=STATUS] with the type Ready, Degraded or Drifted and the status True, False or Unknown", text)
-	}
-	return c, nil
-}
-
-// oneOf returns the word that equals text apart from case, or "".
-func oneOf(text string, words ...string) string {
-	for _, w := range words {
-		if strings.EqualFold(text, w) {
-			return w
-		}
-	}
-	return ""
 }

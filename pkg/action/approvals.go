@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -114,9 +113,12 @@ type Decide struct {
 	ID string
 	// Decision is made in the name of By of the Config unless it has a name itself.
 	Decision v1.Decision
-	// Edit returns the arguments to approve instead, or nil to keep them. check validates arguments with the
-	// schema of the tool, and returns false if this process does not know the tool.
-	Edit func(p *v1.PendingCall, check func(json.RawMessage) (known bool, err error)) (json.RawMessage, error)
+	// EditArgs are the arguments to approve instead: a JSON object, @FILE, or [InEditor]. Default: those of the call.
+	EditArgs string
+	// Editor opens a file in the editor and returns when the person has closed it. Noted is called with sentences about
+	// the edited arguments.
+	Editor func(ctx context.Context, file string) error
+	Noted  func(text string)
 }
 
 // maxDecisionText limits the reason and the name of a decision, in bytes.
@@ -131,7 +133,7 @@ func (d *Decide) Run(ctx context.Context) (decided *Approval, err error) {
 	}
 	by.By = cmp.Or(by.By, d.By)
 	open := d.withCalls
-	if d.Edit != nil { // files are only needed to check the arguments
+	if d.EditArgs != "" { // files are only needed to check the arguments
 		open = func(ctx context.Context, do func(store.Store) error) error { return d.withStore(ctx, false, do) }
 	}
 	err = open(ctx, func(s store.Store) error {
@@ -143,11 +145,11 @@ func (d *Decide) Run(ctx context.Context) (decided *Approval, err error) {
 		if err := p.MayDecide(by); err != nil && state == v1.ApprovalPending {
 			return err
 		}
-		if d.Edit != nil {
+		if d.EditArgs != "" {
 			if state != v1.ApprovalPending { // report it before an editor opens
 				return &v1.ApprovalError{ID: p.ID, State: state, By: p.By}
 			}
-			if by.Args, err = d.Edit(&p, func(args json.RawMessage) (bool, error) { return d.checkEdited(ctx, &p, args) }); err != nil {
+			if by.Args, err = d.edited(ctx, &p); err != nil {
 				return err
 			}
 		}
@@ -159,22 +161,6 @@ func (d *Decide) Run(ctx context.Context) (decided *Approval, err error) {
 		return err
 	})
 	return decided, err
-}
-
-func (d *Decide) checkEdited(ctx context.Context, p *v1.PendingCall, args json.RawMessage) (known bool, err error) {
-	if len(args) > v1.MaxPendingArgs {
-		return true, usagef("--edit-args: the arguments have %d bytes, and the limit is %d", len(args), v1.MaxPendingArgs)
-	}
-	w, err := d.Open(ctx)
-	if err != nil {
-		return true, err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	err = w.Registry.CheckEdited(ctx, p, args)
-	if _, ok := errors.AsType[*v1.NotFoundError](err); ok {
-		return false, nil
-	}
-	return true, err
 }
 
 // AwaitDecision waits for the decision on a call.

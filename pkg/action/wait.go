@@ -3,6 +3,7 @@ package action
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -18,6 +19,31 @@ type Condition struct{ Type, Status string }
 
 // Ready is the condition of usable objects. Checking it queries MCP servers.
 var Ready = Condition{v1.ConditionReady, v1.ConditionTrue}
+
+// ConditionPrefix begins the text of a condition that names its type.
+const ConditionPrefix = "condition="
+
+// ParseCondition reads "ready" or condition=TYPE[=STATUS]. The error says what is expected.
+func ParseCondition(text string) (c Condition, err error) {
+	typ, status, ok := strings.Cut(strings.TrimPrefix(text, ConditionPrefix), "=")
+	if !ok {
+		status = v1.ConditionTrue
+	}
+	for _, known := range []string{v1.ConditionReady, v1.ConditionDegraded, v1.ConditionDrifted} {
+		if strings.EqualFold(typ, known) && (known == v1.ConditionReady || strings.HasPrefix(text, ConditionPrefix)) {
+			c.Type = known
+		}
+	}
+	for _, known := range []string{v1.ConditionTrue, v1.ConditionFalse, v1.ConditionUnknown} {
+		if strings.EqualFold(status, known) {
+			c.Status = known
+		}
+	}
+	if c.Type == "" || c.Status == "" {
+		return c, errors.New("ready, or condition=TYPE[=STATUS] with the type Ready, Degraded or Drifted and the status True, False or Unknown")
+	}
+	return c, nil
+}
 
 // String returns the condition for messages.
 func (c Condition) String() string {
