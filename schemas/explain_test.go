@@ -71,14 +71,14 @@ func TestExplain(t *testing.T) {
 			Description: "static_query is always in the query.", Example: `{version: "2"}`}},
 		{"default that is a list", "tool.spec.http.retry.retry_on", Doc{
 			Kind: "Tool", Path: "tool.spec.http.retry.retry_on", Name: "retry_on", Type: "[]integer",
-			Description: "retry_on lists the status codes that are tried again, when the method or hints make that safe.",
+			Description: "retry_on lists the status codes to retry on, if the method or hints make that safe.",
 			Default:     "[429, 500, 502, 503, 504]", Example: "[429, 503]"}},
 		{"object", "tool.spec.http.auth.basic", Doc{
 			Kind: "Tool", Path: "tool.spec.http.auth.basic", Name: "basic", Type: "BasicAuth",
 			Description: "basic is HTTP basic authentication (RFC 7617).", // its type says no more
 			Fields: []Field{
-				{Name: "username_env", Type: "string", Required: true, Description: "username_env is the variable that holds the user name."},
-				{Name: "password_env", Type: "string", Required: true, Description: "password_env is the variable that holds the password."},
+				{Name: "username_env", Type: "string", Required: true, Description: "username_env is the variable with the user name."},
+				{Name: "password_env", Type: "string", Required: true, Description: "password_env is the variable with the password."},
 			}}},
 		{"map", "prompt.metadata.labels", Doc{
 			Kind: "Prompt", Path: "prompt.metadata.labels", Name: "labels", Type: "map[string]string",

@@ -16,9 +16,9 @@ const MetaNotAsked = "not_asked"
 
 // Decision is what a person decided on a call that needs approval.
 type Decision struct {
-	// Approved says that the call may go on.
+	// Approved allows the call.
 	Approved bool
-	// By names who decided; empty when it is not known.
+	// By is the person who decided; empty if unknown.
 	By string
 	// Groups are the groups of By, taken from its token.
 	Groups []string
@@ -26,10 +26,10 @@ type Decision struct {
 	AtOnce bool
 	// Simulated is set if a scenario answers in the place of a person. Approvers are not checked then.
 	Simulated bool
-	// Reason is why, in the words of who decided; empty when none was given.
+	// Reason is the reason that the person gave; may be empty.
 	Reason string
-	// Args are the arguments as they were edited, a JSON object; nil leaves them
-	// as they were called. They are checked like those of any call.
+	// Args are the edited arguments, a JSON object; nil keeps the arguments of the call. They are validated like those
+	// of any call.
 	Args json.RawMessage
 }
 
@@ -47,13 +47,13 @@ const (
 // PendingCall is a call that waits or waited for approval. It holds what a person needs for the decision. It keeps only
 // a hash of the unmasked arguments, because the caller sends them again.
 type PendingCall struct {
-	// ID names the call for who decides, and in [Call.Approval].
+	// ID identifies the call for the person who decides, and in [Call.Approval].
 	ID string `json:"id"`
-	// State is one of the states above; [PendingCall.StateAt] knows about time.
+	// State is one of the states above; [PendingCall.StateAt] also considers the time.
 	State     string `json:"state"`
 	Tool      string `json:"tool"`
 	Namespace string `json:"namespace"`
-	// Policy and Rule are what asks for the approval.
+	// Policy and Rule require the approval.
 	Policy string `json:"policy"`
 	Rule   string `json:"rule"`
 	// Approvers lists who may decide; the person must be in each entry.
@@ -63,7 +63,7 @@ type PendingCall struct {
 	Turn      string      `json:"turn,omitempty"`
 	// Args are the arguments with secrets masked.
 	Args json.RawMessage `json:"args"`
-	// ArgsHash is the SHA-256 of the arguments as they were called, in hexadecimal.
+	// ArgsHash is the SHA-256 of the arguments of the call, in hexadecimal.
 	ArgsHash string    `json:"args_hash"`
 	Created  time.Time `json:"created_at"`
 	// Expires is when the call can no longer be approved, or, once decided on, when the decision
@@ -74,9 +74,8 @@ type PendingCall struct {
 	Reason  string    `json:"reason,omitempty"`
 	Decided time.Time `json:"decided_at,omitzero"`
 
-	// EditedArgs are the arguments that were approved instead, not masked; nil leaves them
-	// as they were called. Redact are the rules by which to mask them. They are no part of
-	// the JSON so that no list shows them.
+	// EditedArgs are the arguments that were approved instead, not masked; nil keeps the arguments of the call. Redact
+	// are the rules that mask them. They are not part of the JSON, so that no list shows them.
 	EditedArgs json.RawMessage `json:"-"`
 	Redact     []string        `json:"-"`
 	// Subject is equal for calls of the same tool with the same arguments.
@@ -131,7 +130,7 @@ type ApprovalRecord struct {
 	By       string    `json:"by,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
 	Time     time.Time `json:"time"`
-	// Edited says that the call was approved with other arguments.
+	// Edited reports whether the call was approved with other arguments.
 	Edited bool `json:"edited,omitempty"`
 }
 
@@ -140,7 +139,7 @@ type ApprovalError struct {
 	ID string
 	// State is the state of the call: "approved", "denied", "used" or "expired".
 	State string
-	// By is who decided, if anybody did.
+	// By is the person who decided, if anybody did.
 	By string
 }
 
@@ -161,24 +160,24 @@ func by(who string) string {
 	return " by " + who
 }
 
-// Bounds of the calls that wait for approval.
+// Limits on pending calls.
 const (
-	// MaxPendingCalls is how many calls may wait at once.
+	// MaxPendingCalls is the maximum number of pending calls.
 	MaxPendingCalls = 1000
-	// MaxPendingCallsPerSession is how many calls of one principal and session may wait at once.
+	// MaxPendingCallsPerSession is the maximum number of pending calls of one principal and session.
 	MaxPendingCallsPerSession = 50
-	// MaxPendingCallsPerPrincipal is how many calls of one principal, which has a name, may wait at once.
+	// MaxPendingCallsPerPrincipal is the maximum number of pending calls of one named principal.
 	MaxPendingCallsPerPrincipal = MaxPendingCalls / 4
-	// MaxPendingArgs is the most bytes that the arguments of such a call may have: more than
-	// anybody reads before deciding.
+	// MaxPendingArgs is the maximum size of the arguments of such a call in bytes: more than anybody reads before
+	// deciding.
 	MaxPendingArgs = 64 << 10
 )
 
-// ErrPendingFull says that as many calls wait for approval as may.
+// ErrPendingFull reports that the limit of pending calls is reached.
 var ErrPendingFull = fmt.Errorf("too many calls wait for approval: at most %d of one session, %d of one principal and %d in all", MaxPendingCallsPerSession, MaxPendingCallsPerPrincipal, MaxPendingCalls)
 
-// Repeats reports whether p repeats a saved call: the same tool with the same arguments, called by the same principal.
-// A call that names the one it repeats may come from another session. Without a name and a principal it may not,
+// Repeats reports whether p repeats a saved call: the same tool with the same arguments, called by the same principal. A
+// call that names the one it repeats may come from another session. A call with neither a name nor a principal may not,
 // because nothing shows that the caller is the same.
 func (p *PendingCall) Repeats(kept *PendingCall, name string) bool {
 	if p.Principal != kept.Principal || p.Subject != kept.Subject {

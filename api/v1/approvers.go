@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// Approvers says who may decide on the calls that a policy's require_approval holds.
+// Approvers lists who may decide on the calls that a policy's require_approval holds back.
 type Approvers struct {
 	// Principals are who may decide: exact names or patterns with a trailing "*". A principal of
 	// "toolctl serve" is the name of its token; on a command line it is --as, else the login.
 	// Example: [ann, "lead-*"].
 	Principals []string `json:"principals,omitempty" check:"pattern=principal"`
-	// Groups are groups whose members may decide, as the token names them (see --oauth-groups-claim);
-	// on a command line they are --as-group. Example: [finance].
+	// Groups are groups whose members may decide. They come from the token (see --oauth-groups-claim), or from
+	// --as-group on the command line. Example: [finance].
 	Groups []string `json:"groups,omitempty"`
-	// Self lets the principal that made the call decide on it too, when it is one of the
-	// approvers. Default: false.
+	// Self allows the principal that made the call to decide on it too, if it is one of the approvers. Default: false.
 	Self bool `json:"self,omitempty"`
 	// Ask client takes the answer to the form that the calling client is shown (MCP elicitation) for a
 	// decision, when the principal that made the call is one of the approvers. Without it, and
@@ -27,7 +26,7 @@ type Approvers struct {
 // AskClient is the value of [Approvers.Ask].
 const AskClient = "client"
 
-// open reports whether everybody may decide, but perhaps for the caller.
+// open reports whether everybody may decide, possibly except the caller.
 func (a *Approvers) open() bool { return len(a.Principals) == 0 && len(a.Groups) == 0 }
 
 // include reports whether a principal with groups is one of the approvers.
@@ -80,7 +79,7 @@ func (p *PendingCall) MayDecide(d Decision) error {
 		}
 		self = self && (a.Self || d.AtOnce && a.Ask == AskClient)
 	}
-	if !self && p.Principal != "" && (d.AtOnce || d.By == p.Principal) { // who is asked at once is the caller's own person
+	if !self && p.Principal != "" && (d.AtOnce || d.By == p.Principal) { // the person who is asked at once is the user of the caller
 		return refuse("%q made the call: another principal must decide on it", d.By)
 	}
 	return nil

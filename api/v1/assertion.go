@@ -13,35 +13,35 @@ type Assertion struct {
 	Params json.RawMessage `json:"params,omitempty"`
 	// Message is shown when the assertion fails.
 	Message string `json:"message,omitempty"`
-	// When says which calls must have been made for the assertion to be judged. Default: it is judged always.
+	// When limits the assertion to runs with certain calls. Default: the assertion is always evaluated.
 	When *AssertionWhen `json:"when,omitempty"`
 }
 
-// AssertionWhen is what must have happened for an assertion to be judged; every member that is set must hold.
+// AssertionWhen is the condition for evaluating an assertion; every member that is set must hold.
 type AssertionWhen struct {
 	// ToolCalled is a tool that was called. Example: pay.
 	ToolCalled string `json:"tool_called,omitempty"`
-	// ToolCalledPattern is a regular expression (RE2) that fits the name of a tool that was called. Example: ^pay.
+	// ToolCalledPattern is a regular expression (RE2) that matches the name of a called tool. Example: ^pay.
 	ToolCalledPattern string `json:"tool_called_pattern,omitempty"`
-	// AnyToolCalled asks for a call of any tool. Default: false.
+	// AnyToolCalled requires a call of any tool. Default: false.
 	AnyToolCalled bool `json:"any_tool_called,omitempty"`
-	// MinToolCalls is how many calls must have been made. Default: 0.
+	// MinToolCalls is the minimum number of calls. Default: 0.
 	MinToolCalls int `json:"min_tool_calls,omitempty" check:"min=0"`
 }
 
-// AssertionType is a line of the one table of assertions, from which the schema, the help, the
-// reference and the nearest names come. Its parameters are the fields of the type that judges it.
+// AssertionType is a row of the table of assertions. The schema, the help, the reference and the suggestions for
+// misspelt names are generated from it. Its parameters are the fields of the type that evaluates it.
 type AssertionType struct {
 	// Name is the name that messages use; Aliases are other names for it.
 	Name    string
 	Aliases []string
 	// Holds says when it holds.
 	Holds string
-	// Unjudged says why it is never judged; "" when it is.
+	// Unjudged is the reason why the assertion is never evaluated; "" if it is.
 	Unjudged string
 }
 
-// Reasons for which assertions are never judged.
+// Reasons why some assertions are never evaluated.
 const (
 	needsJudge    = "it needs a judge that PromptKit has"
 	needsService  = "it calls a service"
@@ -52,75 +52,75 @@ const (
 
 var assertionTypes = []AssertionType{
 	{Name: "tools_called", Aliases: []string{"tool_called"},
-		Holds: "each tool was called `min_calls` (1) to `max_calls` times; counts calls that went well, and with `ignore_validation` those with wrong arguments too"},
+		Holds: "each tool was called `min_calls` (1) to `max_calls` times; successful calls count, and with `ignore_validation` also calls with invalid arguments"},
 	{Name: "tools_called_session",
-		Holds: "as `tools_called`, and failed calls count too"},
+		Holds: "as `tools_called`, but failed calls count too"},
 	{Name: "tools_not_called", Aliases: []string{"tool_not_called", "tools_not_called_session"},
 		Holds: "none of the tools was called"},
 	{Name: "tool_call_count",
-		Holds: "the tool (all tools) was called `count`, or `min` to `max` times"},
+		Holds: "the tool (default: all tools together) was called `count` times, or `min` to `max` times"},
 	{Name: "tool_call_args",
-		Holds: "one call has these arguments, compared as `expect.result` is; `args_match` has regular expressions by argument"},
+		Holds: "one call has these arguments, compared in the same way as `expect.result`; `args_match` maps arguments to regular expressions"},
 	{Name: "tool_args", Aliases: []string{"tool_args_session"},
-		Holds: "one call has these arguments, compared as text: `\"5\"` is 5"},
+		Holds: "one call has these arguments, compared as text: `\"5\"` equals 5"},
 	{Name: "tool_calls_with_args",
-		Holds: "every call of the tool (of any tool) has these arguments, compared as text, null for any value; and its result fits"},
+		Holds: "every call of the tool (default: of any tool) has these arguments, compared as text (null matches any value), and its result matches"},
 	{Name: "tools_not_called_with_args", Aliases: []string{"tool_args_excluded_session"},
-		Holds: "no call of the tool has one of these values, compared as text; `forbidden_args` has a list of values by argument"},
+		Holds: "no call of the tool has one of these values, compared as text; `forbidden_args` maps arguments to lists of values"},
 	{Name: "tool_call_order", Aliases: []string{"tool_call_sequence"},
 		Holds: "the tools were called in this order; other calls may come between"},
 	{Name: "tool_call_chain",
-		Holds: "the tools of the steps were called in this order, and the first call of each step fits `result_includes`, `result_matches`, `args_match` and `no_error`; `chain` is a list of names"},
+		Holds: "the tools of the steps were called in this order, and the first call of each step matches `result_includes`, `result_matches`, `args_match` and `no_error`; `chain` is a list of names"},
 	{Name: "tool_anti_pattern",
-		Holds: "none of these `{sequence, message}` was called, other calls between or not"},
+		Holds: "none of these sequences (`{sequence, message}`) was called, with or without other calls between"},
 	{Name: "tool_no_repeat",
-		Holds: "no tool (of `tools`) was called more than `max_repeats` (1) times in a row"},
+		Holds: "no tool (or none of `tools`) was called more than `max_repeats` (1) times in a row"},
 	{Name: "tool_efficiency",
-		Holds: "there are at most this many calls, failed calls, and failed calls among all (0 to 1)"},
+		Holds: "there were at most `max_calls` calls and `max_errors` failed calls, and at most the fraction `max_error_rate` (0 to 1) of the calls failed"},
 	{Name: "no_tool_errors",
-		Holds: "no call (of `tools`) failed"},
+		Holds: "no call (or no call of `tools`) failed"},
 	{Name: "tool_result_includes",
-		Holds: "the results of `occurrence` (1) calls have all patterns, without regard to case"},
+		Holds: "the results of at least `occurrence` (1) calls contain all patterns, ignoring case"},
 	{Name: "tool_result_matches",
-		Holds: "the results of `occurrence` (1) calls fit the regular expression"},
+		Holds: "the results of at least `occurrence` (1) calls match the regular expression"},
 	{Name: "tool_result_has_media",
 		Holds: "a result has a part of this type: image, audio, video or document"},
 	{Name: "tool_result_media_type",
 		Holds: "a result has a part with this MIME type"},
 	{Name: "tool_exec",
-		Holds: "a call of the tool, made to judge the assertion, completes within `timeout_seconds` (120), and its result matches `success_pattern` (RE2) if there is one"},
+		Holds: "toolctl calls the tool to evaluate the assertion; the call completes within `timeout_seconds` (120), and its result matches `success_pattern` (RE2) if there is one"},
 	{Name: "content_includes", Aliases: []string{"contains"},
-		Holds: "what the model said, taken together, has all patterns, without regard to case; in a manifest of PromptKit its last answer has"},
+		Holds: "the texts of the model together contain all patterns, ignoring case; in a PromptKit manifest, its last answer contains them"},
 	{Name: "content_includes_any", Aliases: []string{"contains_any"},
-		Holds: "something that the model said has one of the patterns, without regard to case"},
+		Holds: "a text of the model contains one of the patterns, ignoring case"},
 	{Name: "content_excludes", Aliases: []string{"content_not_includes", "banned_words"},
-		Holds: "nothing that the model said has one of the patterns, without regard to case; `match_mode: word_boundary` (that of `banned_words`) looks for whole words"},
+		Holds: "no text of the model contains any of the patterns, ignoring case; `match_mode: word_boundary` (the default of `banned_words`) searches for whole words"},
 	{Name: "content_matches", Aliases: []string{"regex"},
-		Holds: "the answer fits the regular expression, or with `expect_match: false` does not"},
+		Holds: "the answer matches the regular expression; with `expect_match: false`, it does not"},
 	{Name: "min_length",
 		Holds: "the answer has at least this many bytes"},
 	{Name: "max_length", Aliases: []string{"length"},
 		Holds: "the answer has at most this many bytes, and at most `max_tokens` tokens of four bytes each"},
 	{Name: "sentence_count", Aliases: []string{"max_sentences"},
-		Holds: "the answer has at most this many sentences; one ends at `.`, `!` or `?`"},
+		Holds: "the answer has at most this many sentences; a sentence ends at `.`, `!` or `?`"},
 	{Name: "field_presence", Aliases: []string{"required_fields"},
-		Holds: "the answer has all of these texts, without regard to case"},
+		Holds: "the answer contains all of these texts, ignoring case"},
 	{Name: "is_valid_json", Aliases: []string{"json_valid", "valid_json"},
-		Holds: "the answer is JSON; with `allow_wrapped` in a code block, with `extract_json` anywhere in the text"},
+		Holds: "the answer is JSON; with `allow_wrapped` the JSON may be in a code block, with `extract_json` anywhere in the text"},
 	{Name: "json_schema",
-		Holds: "the answer is JSON that fits the JSON Schema"},
+		Holds: "the answer is JSON that is valid against the JSON Schema"},
 	{Name: "json_path",
-		Holds: "what the JMESPath expression (a JSONPath when it begins with `$`) finds in the answer is `expected`, a list that `contains` all of these, a number from `min` to `max`, a list of `min_results` to `max_results`"},
+		Holds: "the value that the JMESPath expression (a JSONPath if it begins with `$`) finds in the answer equals `expected`, is a list with all items of `contains`, a number from `min` to `max`, or a list of `min_results` to `max_results` items"},
 	{Name: "latency_budget",
-		Holds: "the calls took at most this many milliseconds together, in virtual time when they are mocked"},
+		Holds: "the calls took at most this many milliseconds in total; mocked calls take virtual time"},
 	{Name: "cost_budget",
-		Holds: "the model used at most so much; of a scripted one, four bytes are a token and 100,000 tokens a dollar"},
+		Holds: "the model used at most this many tokens or dollars; for a scripted model, four bytes count as a token and 100,000 tokens as a dollar"},
 	{Name: "guardrail_triggered",
-		Holds: "a policy refused a call, named by the policy, by its rule, or as `tool_policy` for any; or a validator of the prompt, named by its type, changed the last reply (of `direction: input`: refused what the user said); with `should_trigger: false`, neither did"},
+		Holds: "a policy refused a call (name the policy, its rule, or `tool_policy` for any policy), or a validator of the prompt (name its type) changed the last reply or, with `direction: input`, refused the user's message; with `should_trigger: false`, neither happened"},
 	{Name: "policy_refusals",
-		Holds: "policies refused `count`, or `min` to `max` (at least one) calls"},
+		Holds: "policies refused `count` calls, or `min` to `max` calls (default: at least one)"},
 	{Name: "llm_judge",
-		Holds: "the model of `--judge-model` finds that the answer meets `criteria` or `rubric`, with a score of at least `min_score` (0 to 1); with `conversation_aware` it reads the conversation too. Without such a model it is not judged"},
+		Holds: "the model of `--judge-model` decides that the answer meets `criteria` or `rubric`, with a score of at least `min_score` (0 to 1); with `conversation_aware` it reads the conversation too. Without a judge model, the assertion is not evaluated"},
 	{Name: "llm_judge_session", Aliases: []string{"llm_judge_conversation"},
 		Holds: "as `llm_judge`, for the whole conversation"},
 	{Name: "llm_judge_tool_calls",

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// Statuses of audit lines beside those of results and of decisions on approvals.
+// Statuses of audit lines, in addition to those of results and of decisions on approvals.
 const (
-	// StatusStarted is that of a line of intent, which is written before an executor runs. A
-	// call that has no other line was under way when its process ended: its outcome is unknown.
+	// StatusStarted is the status of a line of intent, which is written before an executor runs. A call without another
+	// line was running when its process ended, so its outcome is unknown.
 	StatusStarted = "started"
-	// StatusChanged is that of a change of the store; see [AuditRecord.Change].
+	// StatusChanged is the status of a change of the store; see [AuditRecord.Change].
 	StatusChanged = "changed"
-	// StatusGap is that of a line which stands for lines that could not be written.
+	// StatusGap is the status of a line that replaces lines that could not be written.
 	StatusGap = "gap"
 )
 
@@ -30,7 +30,7 @@ type AuditRecord struct {
 	Turn      string    `json:"turn,omitempty"`
 	Tool      string    `json:"tool"`
 	Namespace string    `json:"namespace"`
-	// ArgsHash is the SHA-256 of the arguments as they were called, in hexadecimal.
+	// ArgsHash is the SHA-256 of the arguments of the call, in hexadecimal.
 	ArgsHash string `json:"args_hash,omitempty"`
 	// Args are the arguments with secrets masked, up to [MaxAuditArgs] bytes of them.
 	Args json.RawMessage `json:"args,omitempty"`
@@ -39,8 +39,7 @@ type AuditRecord struct {
 	ArgsStart string          `json:"args_start,omitempty"`
 	ArgsBytes int             `json:"args_bytes,omitempty"`
 	Policy    *PolicyDecision `json:"policy,omitempty"`
-	// Approval is what a person decided on the call; nil when nobody was asked, or has not
-	// decided yet.
+	// Approval is the decision of a person on the call; nil if nobody was asked or nobody has decided yet.
 	Approval *ApprovalRecord `json:"approval,omitempty"`
 	// Status is that of the result: "complete", "failed" or "pending"; or "started" before
 	// there is one. A line on a decision that was made apart from a call has "approved" or
@@ -49,16 +48,15 @@ type AuditRecord struct {
 	// ErrorType is the type of the result's error, if it failed.
 	ErrorType  string  `json:"error_type,omitempty"`
 	DurationMS float64 `json:"duration_ms"`
-	// Repair says how arguments that a model wrote became a JSON object; see [Result].
+	// Repair states how the arguments of a model were turned into a JSON object; see [Result].
 	Repair string `json:"repair,omitempty"`
 	// Effects are what the call did outside this process, the first [MaxAuditEffects] of it.
 	Effects []Effect `json:"effects,omitempty"`
-	// EffectsCount is how many effects there were when Effects does not have all.
+	// EffectsCount is the number of effects if Effects does not contain all.
 	EffectsCount int `json:"effects_count,omitempty"`
-	// Change is what a line on a change of the store says; nil for others. The principal of
-	// such a line is who made the change.
+	// Change describes a change of the store; nil for other lines. The principal of such a line made the change.
 	Change *AuditChange `json:"change,omitempty"`
-	// Gap is what a line on missing lines says; nil for others.
+	// Gap describes missing lines; nil for other lines.
 	Gap *AuditGap `json:"gap,omitempty"`
 	// Late says that the audit could not be written when the call ended, so that the line came later. It
 	// may come twice: an attempt that seemed to fail may have been carried out.
@@ -67,12 +65,12 @@ type AuditRecord struct {
 
 // AuditChange is one object's change by a command.
 type AuditChange struct {
-	// Command is what made it, such as "apply", "delete", "mcp connect" or "override".
+	// Command is the command that made the change, such as "apply", "delete", "mcp connect" or "override".
 	Command string `json:"command"`
 	// Action is what happened: "created", "configured", "deleted", "pruned", "taken over",
 	// "overridden", "restored", "approved" or "denied".
 	Action string `json:"action"`
-	// Kind and Name are of the object; its namespace is the line's.
+	// Kind and Name name the object; its namespace is that of the line.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	// Set is the apply set of the object, if it is in one.
@@ -96,9 +94,9 @@ type AuditChange struct {
 	Links string `json:"links,omitempty"`
 }
 
-// AuditGap says that lines are missing, because the audit could not be written.
+// AuditGap reports that lines are missing because the audit could not be written.
 type AuditGap struct {
-	// Lines is how many are missing.
+	// Lines is the number of missing lines.
 	Lines int64 `json:"lines"`
 	// Since and Until are the times of the first and the last of them.
 	Since time.Time `json:"since"`
@@ -115,7 +113,7 @@ const (
 	maxAuditLong    = 1024 // of a text that says why, and of a URL
 )
 
-// Bound returns the line with all that a caller can make long cut to the bounds of a line.
+// Bound returns the line with all texts that callers control cut to the limits of a line.
 func (r AuditRecord) Bound() AuditRecord {
 	if len(r.Args) > MaxAuditArgs {
 		r.ArgsStart, r.ArgsBytes, r.Args = start(string(r.Args)), len(r.Args), nil

@@ -5,32 +5,32 @@ import (
 	"time"
 )
 
-// Call asks for one execution of a tool.
+// Call is a request for one execution of a tool.
 type Call struct {
-	// ID identifies the call in results and in the audit; made when empty.
+	// ID identifies the call in results and in the audit; generated if empty.
 	ID string
 	// Tool is the name to look up: namespace/name, name, server__tool, server.tool,
 	// mcp__server__tool or a server tool's bare name.
 	Tool string
-	// Namespace restricts the lookup; empty looks in all.
+	// Namespace restricts the lookup to a namespace; empty searches all.
 	Namespace string
 	// Args is the JSON object of arguments; empty means {}, and so does null where the tool
 	// coerces.
 	Args json.RawMessage
-	// Session names the conversation that counters belong to; empty is a session of its own.
+	// Session names the conversation that counters belong to; a call without one gets a new session.
 	Session string
-	// Turn names the turn within the session; calls that name none share one turn.
+	// Turn names the turn within the session; calls without a name share one turn.
 	Turn string
-	// Principal is who asks, for policies and the audit; empty on a command line.
+	// Principal is the caller, for policies and the audit; empty on the command line.
 	Principal string
 	// Approval names the pending call that this one repeats, by [PendingToolInfo.ID]; empty
 	// looks for one of the same caller, tool and arguments.
 	Approval string
-	// Timeout bounds this call on top of the tool's own timeout; 0 means none.
+	// Timeout limits this call in addition to the tool's own timeout; 0 means no further limit.
 	Timeout time.Duration
-	// Repair says how arguments that a model wrote became a JSON object, for the result and
-	// the audit; see [Result]. A tool with hints.destructive is not called with arguments
-	// that were cut off and closed ([RepairClosed]).
+	// Repair states how the arguments of a model were turned into a JSON object, for the result and the audit; see
+	// [Result]. A tool with hints.destructive is not called with arguments that were cut off and closed
+	// ([RepairClosed]).
 	Repair string
 }
 
@@ -45,7 +45,7 @@ const (
 	StatusPending  = "pending"
 )
 
-// Result is the outcome of a call; `-o json` prints it as it is.
+// Result is the outcome of a call; `-o json` prints it unchanged.
 type Result struct {
 	// Tool is the name of the tool as the registry knows it.
 	Tool string `json:"tool"`
@@ -57,15 +57,15 @@ type Result struct {
 	Content json.RawMessage `json:"content,omitempty"`
 	// Parts holds text, images, audio and resources beside Content.
 	Parts []Part `json:"parts,omitempty"`
-	// Structured says that Content came as the structuredContent of an MCP server.
+	// Structured reports whether Content is the structuredContent of an MCP server.
 	Structured bool `json:"-"`
-	// Meta is the MCP _meta object of the result, as it came.
+	// Meta is the MCP _meta object of the result, unchanged.
 	Meta json.RawMessage `json:"_meta,omitempty"`
 	// Error is set when Status is "failed".
 	Error *ResultError `json:"error,omitempty"`
 	// Pending is set when Status is "pending".
 	Pending *PendingToolInfo `json:"pending,omitempty"`
-	// Policy is what the policies decided; nil when none matched.
+	// Policy is the decision of the policies; nil if none matched.
 	Policy *PolicyDecision `json:"policy,omitempty"`
 	// Budgets say what is left of each count that limits such calls, after this one; counts of
 	// a session without a name, and those of policies in mode audit, are left out.
@@ -75,15 +75,15 @@ type Result struct {
 	Repair string `json:"repair,omitempty"`
 	// Effects are what the call did outside this process, or may have done when it failed.
 	Effects []Effect `json:"effects,omitempty"`
-	// Attempts counts how often the executor tried: one more than it tried again, on all pages together.
+	// Attempts is the number of attempts of the executor, including the first, on all pages together.
 	Attempts int `json:"attempts"`
-	// Pages counts the pages of a list that were asked for; 0 for a call that is not paginated.
+	// Pages is the number of pages that were requested; 0 for a call without pagination.
 	Pages int `json:"pages,omitempty"`
 	// DurationMS is how long the call took, in milliseconds.
 	DurationMS float64 `json:"duration_ms"`
 }
 
-// TextSize is about how many bytes the texts of the result have.
+// TextSize returns the approximate number of bytes in the texts of the result.
 func (r *Result) TextSize() int {
 	n := len(r.Content) + len(r.Meta)
 	for i := range r.Parts {

@@ -1,6 +1,6 @@
-// Package v1 holds the manifest kinds of toolctl.dev/v1, a call and its result,
-// and the typed errors. It imports the standard library only, so that every
-// other package can speak in these types.
+// Package v1 contains the manifest kinds of toolctl.dev/v1, a call and its result,
+// and the typed errors. It imports only the standard library, so that every
+// other package can use these types.
 //
 // # Manifests
 //

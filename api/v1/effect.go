@@ -8,9 +8,8 @@ const (
 	EffectProcess = "process"
 )
 
-// Effect is one thing outside this process that a call did or may have done. The
-// executors fill http and mcp; a tool made in Go may return any. It holds no secret and
-// no argument.
+// Effect is one thing outside this process that a call did or may have done. The executors fill http and mcp; a tool
+// made in Go may return any. It contains no secrets and no arguments.
 type Effect struct {
 	// Kind is "http", "mcp", "file" or "process"; it says which other fields are set.
 	Kind string `json:"kind"`

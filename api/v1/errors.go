@@ -12,11 +12,11 @@ import (
 
 // What a ValidationError is about.
 const (
-	// ArgsInvalid says that the arguments of a call break the input schema.
+	// ArgsInvalid means that the arguments of a call violate the input schema.
 	ArgsInvalid = "args_invalid"
-	// ResultInvalid says that a result breaks the output schema.
+	// ResultInvalid means that a result violates the output schema.
 	ResultInvalid = "result_invalid"
-	// ManifestInvalid says that a manifest breaks the rules of its kind.
+	// ManifestInvalid means that a manifest violates the rules of its kind.
 	ManifestInvalid = "manifest_invalid"
 )
 
@@ -38,14 +38,13 @@ const (
 	SeverityWarning = "warning"
 )
 
-// A Violation is one thing that is wrong in a document, precise enough for a person
-// or a model to fix it.
+// A Violation is one error in a document, precise enough for a person or a model to correct it.
 type Violation struct {
 	// Path is the JSON pointer (RFC 6901) of the faulty value; "" is the whole document.
 	Path string `json:"path"`
-	// Expected says what would have been right, for example "integer".
+	// Expected describes a correct value, for example "integer".
 	Expected string `json:"expected"`
-	// Got says what was there, for example `string "five"`. Bounded in length.
+	// Got describes the present value, for example `string "five"`. Bounded in length.
 	Got string `json:"got"`
 	// Message is one sentence for a person.
 	Message string `json:"message"`
@@ -53,8 +52,8 @@ type Violation struct {
 	Source Source `json:"source,omitzero"`
 	// Severity is "" or "error" for an error, "warning" for a warning.
 	Severity string `json:"severity,omitempty"`
-	// Forbidden says that the manifest can be used as it is, but that whoever runs this program
-	// does not permit what it asks for.
+	// Forbidden reports that the manifest is valid, but that the operator of this program does not permit what it
+	// requests.
 	Forbidden bool `json:"forbidden,omitempty"`
 }
 
@@ -71,8 +70,8 @@ func Errors(lists ...[]Violation) (errs []Violation) {
 	return errs
 }
 
-// String returns the violation as "file:line:column: path: message", leaving out
-// what it does not have. Paths in manifests read as spec.http.url.
+// String returns the violation as "file:line:column: path: message", without the missing parts. Paths in manifests read
+// as spec.http.url.
 func (f Violation) String() string {
 	var b strings.Builder
 	if !f.Source.IsZero() {
@@ -115,7 +114,7 @@ func (s Source) String() string {
 	return fmt.Sprintf("%s:%d:%d", s.File, s.Line, s.Column)
 }
 
-// ValidationError says that arguments, a result or a manifest break their rules.
+// ValidationError reports that arguments, a result or a manifest violate their rules.
 type ValidationError struct {
 	// Type is [ArgsInvalid], [ResultInvalid] or [ManifestInvalid].
 	Type string
@@ -163,7 +162,7 @@ func (e *ValidationError) Error() string {
 	return b.String()
 }
 
-// ExecutionError says that the work of a call failed.
+// ExecutionError reports that the execution of a call failed.
 type ExecutionError struct {
 	Tool string
 	// Phase is [PhaseConnect], [PhaseExecute], [PhaseValidate] or [PhaseTimeout].
@@ -183,18 +182,17 @@ func (e *ExecutionError) Error() string {
 
 func (e *ExecutionError) Unwrap() error { return e.Cause }
 
-// MCPError is an error of an MCP server, or of the way to it.
+// MCPError is an error of an MCP server, or of the connection to it.
 type MCPError struct {
 	// Server is the name of the MCPServer manifest.
 	Server string
 	// Code is the JSON-RPC error code; 0 when the server could not be reached.
 	Code    int64
 	Message string
-	// Data is what the server said of the error besides, JSON; nil when it said nothing.
+	// Data is further information from the server about the error, as JSON; may be nil.
 	Data json.RawMessage
-	// Detail takes the place of Message for whoever runs the server: it may have its address, how its process ended
-	// and what it wrote to stderr. [Detailed] has it; Error does not, since that is what callers are told. Empty when
-	// Message says all.
+	// Detail replaces Message for the operators of the server: it may contain the address, the exit of the process and
+	// its stderr. [Detailed] includes it; Error does not, because callers see that text. Empty if Message is complete.
 	Detail string
 	// Cause is the error behind it, if any.
 	Cause error
@@ -210,7 +208,7 @@ func (e *MCPError) Error() string {
 	return fmt.Sprintf("mcp server %q: %s", e.Server, e.Message)
 }
 
-// Detailed is the text of an error for whoever runs the servers, with the Detail of an [MCPError].
+// Detailed returns the text of an error for the operators of the servers, with the Detail of an [MCPError].
 func Detailed(err error) string {
 	var e *MCPError
 	if !errors.As(err, &e) || e.Detail == "" {
@@ -221,7 +219,7 @@ func Detailed(err error) string {
 
 func (e *MCPError) Unwrap() error { return e.Cause }
 
-// PolicyError says that a ToolPolicy refused a call.
+// PolicyError reports that a ToolPolicy refused a call.
 type PolicyError struct {
 	Tool string
 	// Policy is the name of the ToolPolicy, with its namespace when that is not "default".
@@ -243,18 +241,17 @@ func (e *PolicyError) Error() string {
 	return s
 }
 
-// ErrStoreUnavailable is within the error of a call that was refused because the database
-// that counts and records calls cannot be reached.
+// ErrStoreUnavailable is wrapped by the error of a call that was refused because the database that counts and records
+// calls cannot be reached.
 var ErrStoreUnavailable = errors.New("cannot be reached")
 
-// NotFoundError says that a name fits no object, or more than one.
+// NotFoundError reports that a name matches no object, or more than one.
 type NotFoundError struct {
-	// Kind is the kind that was looked for, for example "Tool".
+	// Kind is the requested kind, for example "Tool".
 	Kind string
 	// Name is the name as it was asked for.
 	Name string
-	// Ambiguous says that the name fits every one of Candidates; otherwise the
-	// candidates are near misses.
+	// Ambiguous reports whether the name matches all Candidates; otherwise the candidates are similar names.
 	Ambiguous bool
 	// Candidates are full names, sorted.
 	Candidates []string
@@ -279,8 +276,8 @@ func quoteAll(s []string) []string {
 	return q
 }
 
-// FieldPath turns a JSON pointer into the way people write a field:
-// "/spec/limits/0/max_calls" is "spec.limits[0].max_calls".
+// FieldPath converts a JSON pointer to the notation that people use for fields: "/spec/limits/0/max_calls" is
+// "spec.limits[0].max_calls".
 func FieldPath(pointer string) string {
 	if pointer == "" {
 		return ""
@@ -314,7 +311,7 @@ func Pointer(base string, tokens ...string) string {
 	return base
 }
 
-// Tokens splits a JSON pointer, and takes the escapes out of its tokens (RFC 6901, section 4).
+// Tokens splits a JSON pointer and unescapes its tokens (RFC 6901, section 4).
 func Tokens(pointer string) []string {
 	if pointer == "" {
 		return nil
@@ -333,7 +330,7 @@ var (
 	plainKey = regexp.MustCompile(`^[a-zA-Z0-9_$-]+$`)
 )
 
-// Types of a [ResultError] beside [ArgsInvalid], [ResultInvalid] and [ManifestInvalid].
+// Types of a [ResultError], in addition to [ArgsInvalid], [ResultInvalid] and [ManifestInvalid].
 const (
 	TypeExecutionFailed = "execution_failed"
 	TypeConnectFailed   = "connect_failed"

@@ -10,15 +10,14 @@ import (
 	"strings"
 )
 
-// Extension is a field of a manifest's spec that a program adds in Go: the block of an
-// executor in a Tool, or a rule of a ToolPolicy. Readers, validation, explain, JSON
-// Schemas and completion know the field by it.
+// Extension is a field of a manifest's spec that a program adds in Go: the block of an executor in a Tool, or a rule of
+// a ToolPolicy. Readers, validation, explain, JSON Schemas and completion use it to support the field.
 type Extension struct {
 	// Kind is the kind of manifest: KindTool or KindToolPolicy.
 	Kind string
 	// Name is the name of the field in spec; of a Tool, the executor's name and mode, too.
 	Name string
-	// Description says in sentences what the field means, for people.
+	// Description describes the field in sentences, for people.
 	Description string
 	// Schema is the JSON Schema of the field's value, draft 2020-12 unless $schema says
 	// otherwise. The value of an absent field of a Tool is {}. Default: an executor without
@@ -39,32 +38,31 @@ func (e *Extension) Legal() bool {
 	return (e.Kind == KindTool || e.Kind == KindToolPolicy) && extensionName.MatchString(e.Name) && !taken
 }
 
-// Extensions are the values of extension fields, by name. In JSON they stand among the
-// other fields of spec.
+// Extensions are the values of extension fields, by name. In JSON they are next to the other fields of spec.
 type Extensions map[string]json.RawMessage
 
-// Names returns the names in their order.
+// Names returns the names in order.
 func (x Extensions) Names() []string { return slices.Sorted(maps.Keys(x)) }
 
-// MarshalJSON writes the fields, and the extensions behind them.
+// MarshalJSON writes the fields, followed by the extensions.
 func (s ToolSpec) MarshalJSON() ([]byte, error) {
 	type plain ToolSpec
 	return s.Extensions.marshal((*plain)(&s))
 }
 
-// UnmarshalJSON reads the fields; those that are not known become extensions.
+// UnmarshalJSON reads the fields; unknown fields become extensions.
 func (s *ToolSpec) UnmarshalJSON(data []byte) error {
 	type plain ToolSpec
 	return s.Extensions.unmarshal(data, (*plain)(s), toolSpec)
 }
 
-// MarshalJSON writes the fields, and the extensions behind them.
+// MarshalJSON writes the fields, followed by the extensions.
 func (s ToolPolicySpec) MarshalJSON() ([]byte, error) {
 	type plain ToolPolicySpec
 	return s.Extensions.marshal((*plain)(&s))
 }
 
-// UnmarshalJSON reads the fields; those that are not known become extensions.
+// UnmarshalJSON reads the fields; unknown fields become extensions.
 func (s *ToolPolicySpec) UnmarshalJSON(data []byte) error {
 	type plain ToolPolicySpec
 	return s.Extensions.unmarshal(data, (*plain)(s), reflect.TypeFor[ToolPolicySpec]())
@@ -73,7 +71,7 @@ func (s *ToolPolicySpec) UnmarshalJSON(data []byte) error {
 func (x Extensions) marshal(plain any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // whoever encodes the whole says whether it is escaped
+	enc.SetEscapeHTML(false) // the encoder of the whole document decides about escaping
 	if err := enc.Encode(plain); err != nil {
 		return nil, err
 	}

@@ -9,11 +9,10 @@ import (
 	"strings"
 )
 
-// FileResource is a file beside a manifest that MCP clients can read as a resource
-// (MCP specification, server/resources), such as the text that explains a tool.
+// FileResource is a file next to a manifest that MCP clients can read as a resource (MCP specification,
+// server/resources), such as the text that explains a tool.
 type FileResource struct {
-	// File is the file, relative to the manifest; it may not leave the folder that was given.
-	// Required. Example: docs/units.md.
+	// File is the file, relative to the manifest; it must be inside the given folder. Required. Example: docs/units.md.
 	File string `json:"file" check:"required"`
 	// URI is the address that clients read it by. Default: file:///NAMESPACE/NAME/FILE, with
 	// the namespace and name of the manifest. Example: docs://weather/units.
@@ -22,7 +21,7 @@ type FileResource struct {
 	Name string `json:"name,omitempty"`
 	// Title is a name for people. Example: Units of measurement.
 	Title string `json:"title,omitempty"`
-	// Description says what the file holds.
+	// Description describes the content of the file.
 	Description string `json:"description,omitempty"`
 	// MIMEType is the media type, which decides whether clients get a text or a blob.
 	// Default: by the file's name, else by its content. Example: text/markdown.
@@ -31,7 +30,7 @@ type FileResource struct {
 	Annotations json.RawMessage `json:"annotations,omitempty"`
 }
 
-// MaxFileResources is the most resources of one manifest.
+// MaxFileResources is the maximum number of resources of one manifest.
 const MaxFileResources = 100
 
 // Address returns the URI of a resource of the manifest with this header.
@@ -43,7 +42,7 @@ func (r *FileResource) Address(h *Header) string {
 	return "file://" + u.EscapedPath()
 }
 
-// resourceViolations returns what is wrong with the resources of a manifest.
+// resourceViolations returns the violations in the resources of a manifest.
 func resourceViolations(h *Header, at string, all []FileResource) []Violation {
 	var fs []Violation
 	if len(all) > MaxFileResources {

@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// HTTPSpec says how a call becomes an HTTP request and its response a result.
-// Arguments go into the URL template, query_params and header_params, in this
-// order; what is left becomes the query for GET, HEAD and DELETE and the JSON
-// body for every other method.
+// HTTPSpec says how a call becomes an HTTP request and its response a result. Arguments go into the URL template,
+// query_params and header_params, in this order; the remaining arguments become the query for GET, HEAD and DELETE and
+// the JSON body for every other method.
 type HTTPSpec struct {
 	// URL is the address. Arguments may stand in its path and query as {{.name}}, never in
 	// the scheme, user, host or port. ${VAR} is read from the environment. Required.
@@ -23,33 +22,33 @@ type HTTPSpec struct {
 	// Headers are sent with every request; ${VAR} and ${VAR:-default} are read from the environment.
 	// Example: {Authorization: "Bearer ${WEATHER_API_KEY}"}.
 	Headers map[string]string `json:"headers,omitempty" check:"env"`
-	// HeadersFromEnv lists "Header=VAR", a header whose value is the variable's, or a bare VAR, which
-	// lists what ${} may read. Default: every ${VAR} named in the manifest may be read.
-	// Example: ["X-Api-Key=WEATHER_API_KEY"].
+	// HeadersFromEnv lists entries "Header=VAR", which set a header to the value of a variable, and bare names VAR,
+	// which ${} may read. Default: every ${VAR} named in the manifest may be read. Example:
+	// ["X-Api-Key=WEATHER_API_KEY"].
 	HeadersFromEnv []string `json:"headers_from_env,omitempty"`
 	// TimeoutMS is the time for one attempt in milliseconds; the tool's timeout_ms bounds all attempts.
 	// Default: the tool's timeout_ms. Example: 2000.
 	TimeoutMS int `json:"timeout_ms,omitempty" check:"min=0"`
-	// OmitEmpty leaves out what would have no value: a header or a query parameter whose template prints an
-	// argument that is absent, null or "", an argument of the query that is "", and the members of a body that
-	// request.body_mapping makes null. Default: false; an absent argument of a template is an error.
+	// OmitEmpty leaves out parts without a value: a header or a query parameter whose template prints an argument that
+	// is absent, null or "", an argument of the query that is "", and the members of a body that request.body_mapping
+	// makes null. Default: false; an absent argument of a template is an error.
 	OmitEmpty bool `json:"omit_empty,omitempty"`
 	// Request says where arguments go.
 	Request *HTTPRequest `json:"request,omitempty"`
-	// Response says how the response becomes the result.
+	// Response defines how the response becomes the result.
 	Response *HTTPResponse `json:"response,omitempty"`
-	// Redact lists what is masked in results and error bodies, like spec.redact. With a body_mapping of
-	// the response it is masked before the mapping, and names parts of the body.
+	// Redact lists the fields to mask in results and error bodies, like spec.redact. With a body_mapping of the
+	// response, masking happens before the mapping, so the entries name parts of the body.
 	Redact []string `json:"redact,omitempty"`
-	// Retry says how failed attempts are repeated.
+	// Retry defines how failed attempts are repeated.
 	Retry *HTTPRetry `json:"retry,omitempty"`
-	// Paginate reads the pages that follow the first, and makes one list of their items.
+	// Paginate reads the pages after the first, and combines their items into one list.
 	Paginate *HTTPPaginate `json:"paginate,omitempty"`
-	// RateLimit is the most requests that the tool sends in a time; calls wait for their turn.
+	// RateLimit limits the rate of requests that the tool sends; calls wait for their turn.
 	RateLimit *HTTPRateLimit `json:"rate_limit,omitempty"`
-	// Multimodal makes parts of responses that are not binary too, such as SVG, and asks for them.
+	// Multimodal also turns text responses, such as SVG, into parts, and requests them.
 	Multimodal *HTTPMultimodal `json:"multimodal,omitempty"`
-	// Auth says how the request authenticates.
+	// Auth defines how the request authenticates.
 	Auth *Auth `json:"auth,omitempty"`
 	// TLS sets certificates.
 	TLS *TLS `json:"tls,omitempty"`
@@ -70,32 +69,33 @@ const (
 	StylePipe = "pipe"
 	// StyleDeepObject is deepObject.
 	StyleDeepObject = "deep_object"
-	// StyleMembers is form with explode, of an object.
+	// StyleMembers is the style form with explode, for objects.
 	StyleMembers = "members"
 )
 
-// transportHeaders are set by the transport and by nobody else: they frame the message, and
-// what they allow (a body of another length, an upgrade) would get past the limits.
+// transportHeaders are set only by the transport: they frame the message, and with them a manifest could bypass the
+// limits (a body of another length, an upgrade).
 var transportHeaders = []string{"Accept-Encoding", "Connection", "Content-Length", "Expect", "Keep-Alive",
 	"Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
-// IsTransportHeader reports whether a header is set by toolctl itself and cannot stand in a manifest.
+// IsTransportHeader reports whether toolctl itself sets a header, so that manifests cannot.
 func IsTransportHeader(name string) bool {
 	return slices.ContainsFunc(transportHeaders, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// HTTPRequest says where arguments go. Static values win over the model's.
+// HTTPRequest defines where arguments go. Static values override those of the model.
 type HTTPRequest struct {
 	// QueryParams names the arguments that go into the query. Example: [units, lang].
 	QueryParams []string `json:"query_params,omitempty"`
-	// QueryStyles says how lists and objects stand in the query, by argument. comma, space and pipe make one
-	// parameter (ids=1,2), deep_object one a member (filter[age]=3), and members one a member under the member's
-	// own name (age=3). Default: a list is a parameter an item (ids=1&ids=2), an object its JSON. Example: {ids: comma}.
+	// QueryStyles defines how lists and objects are written in the query, by argument. comma, space and pipe make one
+	// parameter (ids=1,2), deep_object makes one per member (filter[age]=3), and members makes one per member with the
+	// member's own name (age=3). Default: a list becomes one parameter per item (ids=1&ids=2), an object its JSON.
+	// Example: {ids: comma}.
 	QueryStyles map[string]string `json:"query_styles,omitempty" check:"oneof=comma|space|pipe|deep_object|members"`
 	// HeaderParams are headers rendered from arguments. Example: {X-Request-Tag: "{{.tag}}"}.
 	HeaderParams map[string]string `json:"header_params,omitempty"`
-	// BodyMapping is a JMESPath expression that makes the body from the arguments that are left.
-	// Example: "{query: q, page: {size: limit}}".
+	// BodyMapping is a JMESPath expression that makes the body from the remaining arguments. Example: "{query: q, page:
+	// {size: limit}}".
 	BodyMapping string `json:"body_mapping,omitempty"`
 	// Exclude names arguments that are not sent. Example: [reason].
 	Exclude []string `json:"exclude,omitempty"`
@@ -107,41 +107,42 @@ type HTTPRequest struct {
 	StaticBody map[string]json.RawMessage `json:"static_body,omitempty"`
 }
 
-// HTTPResponse says how a response becomes the result.
+// HTTPResponse defines how a response becomes the result.
 type HTTPResponse struct {
 	// BodyMapping is a JMESPath expression over the response body. Example: "data.items[0]".
 	BodyMapping string `json:"body_mapping,omitempty"`
-	// MaxBytes is the largest body that is read, in bytes after decompression; a larger one is an error.
-	// Default: 10485760. Example: 65536.
+	// MaxBytes is the maximum size of the body in bytes, after decompression; a larger body is an error. Default:
+	// 10485760. Example: 65536.
 	MaxBytes int64 `json:"max_bytes,omitempty" check:"min=0"`
 }
 
-// HTTPRetry says how failed attempts are repeated, within the tool's timeout_ms.
+// HTTPRetry defines how failed attempts are repeated, within the tool's timeout_ms.
 type HTTPRetry struct {
-	// MaxAttempts is the most attempts, the first included. Default: 3. Example: 5.
+	// MaxAttempts is the maximum number of attempts, including the first. Default: 3. Example: 5.
 	MaxAttempts int `json:"max_attempts,omitempty" check:"min=0,max=100"`
 	// InitialDelayMS is the wait before the second attempt in milliseconds; it doubles each time,
 	// with jitter. Default: 200.
 	InitialDelayMS int `json:"initial_delay_ms,omitempty" check:"min=0"`
 	// MaxDelayMS is the longest wait in milliseconds. Default: 5000.
 	MaxDelayMS int `json:"max_delay_ms,omitempty" check:"min=0"`
-	// RetryOn lists the status codes that are tried again, when the method or hints make that safe.
-	// Default: [429, 500, 502, 503, 504]. Example: [429, 503].
+	// RetryOn lists the status codes to retry on, if the method or hints make that safe. Default: [429, 500, 502, 503,
+	// 504]. Example: [429, 503].
 	RetryOn []int `json:"retry_on,omitempty"`
 }
 
-// HTTPMultimodal makes parts of responses, by their media type. A response that is neither JSON nor text is a part without it.
+// HTTPMultimodal turns responses into parts, by their media type. A response that is neither JSON nor text becomes a
+// part even without it.
 type HTTPMultimodal struct {
-	// Enabled turns it on. Default: false.
+	// Enabled turns this on. Default: false.
 	Enabled bool `json:"enabled,omitempty"`
 	// AcceptTypes are the media types that become parts; a trailing /* matches all of a type.
 	// Default: [image/*, audio/*, video/*, application/pdf]. Example: [image/png].
 	AcceptTypes []string `json:"accept_types,omitempty"`
 }
 
-// Auth says how requests authenticate; exactly one member is set.
+// Auth defines how requests authenticate; exactly one member is set.
 type Auth struct {
-	// BearerEnv is the variable that holds a bearer token (RFC 6750). Example: WEATHER_TOKEN.
+	// BearerEnv is the variable with a bearer token (RFC 6750). Example: WEATHER_TOKEN.
 	BearerEnv string `json:"bearer_env,omitempty"`
 	// Basic is HTTP basic authentication (RFC 7617).
 	Basic *BasicAuth `json:"basic,omitempty"`
@@ -154,9 +155,9 @@ type Auth struct {
 
 // BasicAuth is HTTP basic authentication (RFC 7617).
 type BasicAuth struct {
-	// UsernameEnv is the variable that holds the user name. Required. Example: API_USER.
+	// UsernameEnv is the variable with the user name. Required. Example: API_USER.
 	UsernameEnv string `json:"username_env" check:"required"`
-	// PasswordEnv is the variable that holds the password. Required. Example: API_PASSWORD.
+	// PasswordEnv is the variable with the password. Required. Example: API_PASSWORD.
 	PasswordEnv string `json:"password_env" check:"required"`
 }
 

@@ -50,7 +50,7 @@ type Condition struct {
 	LastTransitionTime time.Time `json:"lastTransitionTime"`
 }
 
-// Condition returns the condition of a type; one that is not there is unknown.
+// Condition returns the condition of a type; a missing condition is unknown.
 func (s *Status) Condition(typ string) Condition {
 	for _, c := range s.Conditions {
 		if c.Type == typ {

@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// How a tool is carried out; values of spec.mode. Every other mode has the name of its
-// executor, which is that of its block too.
+// How a tool is executed; values of spec.mode. Every other mode has the name of its executor and of its block.
 const (
 	ModeMock = "mock"
 	ModeLive = "live"
