@@ -23,11 +23,6 @@ func (g *Gateway) Discover(ctx context.Context, servers ...v1.Key) []mcp.ServerS
 // Servers returns the MCP servers of a namespace, sorted. An empty namespace means all.
 func (g *Gateway) Servers(namespace string) []v1.Key { return g.servers.in(namespace) }
 
-// ServersNamed returns the MCP servers whose name is a prefix of the name of a tool or prompt.
-func (g *Gateway) ServersNamed(namespace, name string) []v1.Key {
-	return g.servers.named(namespace, name)
-}
-
 // Call executes a call. It queries MCP servers if that is needed to find the tool. The errors are those of api/v1.
 func (g *Gateway) Call(ctx context.Context, call v1.Call) (v1.Result, error) {
 	call, err := g.Prepare(ctx, call)
