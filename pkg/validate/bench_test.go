@@ -3,7 +3,6 @@ package validate_test
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -153,36 +152,5 @@ func BenchmarkShared(b *testing.B) {
 		if cache.Schema(json.RawMessage(benchSchema), validate.Draft2020) != held {
 			b.Fatal("equal schemas are not shared")
 		}
-	}
-}
-
-// BenchmarkValidateJSON decodes and validates arguments and results of different sizes.
-func BenchmarkValidateJSON(b *testing.B) {
-	const (
-		row  = `{"id":"a-17","name":"Ada Lovelace","role":"admin","score":0.75,"tags":["one","two"],"address":{"city":"Oslo","zip":"0150"},"note":null,"active":true,"visits":1234}`
-		rows = `{"type":"object","properties":{"total":{"type":"integer","minimum":0},"items":{"type":"array","maxItems":1000,"items":{"type":"object","additionalProperties":false,
-		"required":["id","name"],"properties":{"id":{"type":"string","pattern":"^[a-z]-[0-9]+$"},"name":{"type":"string","minLength":1,"maxLength":80},"role":{"enum":["admin","user"]},"score":{"type":"number","minimum":0,"maximum":1},
-		"tags":{"type":"array","items":{"type":"string"}},"address":{"type":"object","properties":{"city":{"type":"string"},"zip":{"type":"string"}},"required":["city"]},
-		"note":{"anyOf":[{"type":"string"},{"type":"null"}]},"active":{"type":"boolean"},"visits":{"type":"integer"}}}}},"required":["items"]}`
-		text  = `{"type":"object","properties":{"text":{"type":"string"}}}`
-		words = "some words of a page "
-	)
-	for _, c := range []struct{ name, schema, doc string }{
-		{"args=45B", benchSchema, benchDocument},
-		{"text=1KB", text, `{"text":"` + strings.Repeat(words, 48) + `"}`},
-		{"text=100KB", text, `{"text":"` + strings.Repeat(words, 5000) + `"}`},
-		{"rows=1KB", rows, `{"items":[` + strings.Repeat(row+",", 5) + row + `]}`},
-		{"rows=80KB", rows, `{"items":[` + strings.Repeat(row+",", 499) + row + `]}`},
-	} {
-		schema, doc := validate.NewCache(validate.Options{}).Schema(json.RawMessage(c.schema), 0), []byte(c.doc)
-		b.Run(c.name, func(b *testing.B) {
-			b.SetBytes(int64(len(doc)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if violations, err := schema.ValidateJSON(doc); err != nil || len(violations) > 0 {
-					b.Fatal(violations, err)
-				}
-			}
-		})
 	}
 }

@@ -28,12 +28,13 @@ var plain = []string{
 // bundleFor returns the schema for gojsonschema. It returns false if part of the schema is of
 // another draft or contains a construct that gojsonschema handles incorrectly.
 func bundleFor(g *graph, format bool) (any, bool) {
-	if !g.oneDraft() {
-		return nil, false
-	}
 	b := bundle{g: g, targets: map[int]bool{}, format: format}
+	draft := g.nodes[0].res.draft
 	for i := range g.nodes {
 		n := &g.nodes[i]
+		if n.opaque || n.res.draft != draft {
+			return nil, false
+		}
 		if n.ref >= 0 {
 			b.targets[n.ref] = true
 		}

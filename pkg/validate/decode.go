@@ -31,17 +31,16 @@ const (
 // twice, numbers beyond the range of a double (see [checkNumber]) and texts beyond
 // [MaxDocumentBytes], [MaxDepth] or [MaxValues] are errors. An escaped lone
 // surrogate is read as U+FFFD, as encoding/json does.
-func Decode(raw []byte) (any, error) { return decode(raw, MaxDocumentBytes, true) }
+func Decode(raw []byte) (any, error) { return decode(raw, MaxDocumentBytes) }
 
-// decode is Decode with another bound. kept is false for a value that is dropped at once.
-func decode(raw []byte, maxBytes int, kept bool) (any, error) {
+func decode(raw []byte, maxBytes int) (any, error) {
 	if len(raw) > maxBytes {
 		return nil, &DecodeError{what: fmt.Sprintf("JSON text of %d bytes is too large: at most %d", len(raw), maxBytes)}
 	}
 	if !utf8.Valid(raw) {
 		return nil, &DecodeError{Syntax: true, what: "the text is not UTF-8"}
 	}
-	d := decoder{raw: raw, text: string(raw), share: !kept || len(raw) <= 64<<10}
+	d := decoder{raw: raw, text: string(raw), share: len(raw) <= 64<<10}
 	v, err := d.value(0)
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package validate
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -37,7 +36,6 @@ type graph struct {
 	pending    []reference
 	violations []v1.Violation
 	found      int  // places that are schemas only because a reference names them
-	special    bool // a "$schema" names a preloaded metaschema, which may disable keywords, or a reference is dynamic
 	full       bool // more subschemas than the bounds allow; the graph is incomplete
 	// order lists the nodes, each before those that are applied in place with it. It is nil if
 	// there is a cycle.
@@ -101,17 +99,6 @@ func newGraph(root any, draft Draft, preload func(string) (any, bool, error)) *g
 	return g
 }
 
-// uniform reports whether the graph and the metaschema of one draft decide whether the schema is legal: no part
-// of the schema has another draft or metaschema, a dynamic reference, is in another document, or is a schema
-// only because a reference names it.
-func (g *graph) uniform() bool {
-	return !g.special && g.found == 0 && len(g.docs) == 1 && g.oneDraft()
-}
-
-func (g *graph) oneDraft() bool {
-	return !slices.ContainsFunc(g.nodes, func(n node) bool { return n.opaque || n.res.draft != g.nodes[0].res.draft })
-}
-
 // violation records an error at a pointer of the schema document. Violations of
 // preloaded documents name the document.
 func (g *graph) violation(at place, expected, got, format string, args ...any) {
@@ -156,9 +143,7 @@ func (g *graph) add(at place, raw any, res *resource) int {
 		keyword string
 		draft   Draft
 	}{{schema.RecursiveRef, Draft2019}, {schema.DynamicRef, Draft2020}} {
-		r, ok := obj[dynamic.keyword].(string)
-		g.special = g.special || ok // the engine resolves it in both drafts
-		if ok && res.draft == dynamic.draft {
+		if r, ok := obj[dynamic.keyword].(string); ok && res.draft == dynamic.draft {
 			g.pending = append(g.pending, reference{i, dynamic.keyword, r})
 		}
 	}
@@ -293,7 +278,6 @@ func (g *graph) draft(url string, hops int) (Draft, bool) {
 	if d, ok := schema.DraftOf(url); ok {
 		return d, true
 	}
-	g.special = true
 	const maxHops = 8
 	v, ok, err := g.preload(strings.TrimSuffix(url, "#"))
 	if !ok || err != nil || hops > maxHops {

@@ -53,14 +53,6 @@ func newSanthosh(root any, draft Draft, preload loader, format bool) (*santhosh,
 	return compileSanthosh(c, rootURL)
 }
 
-// metaschemas are those of the drafts, each compiled on its first use.
-var metaschemas = func() (all [Draft2020 + 1]func() (*santhosh, error)) {
-	for d := Draft4; d <= Draft2020; d++ {
-		all[d] = sync.OnceValues(func() (*santhosh, error) { return newMetaschema(d) })
-	}
-	return all
-}()
-
 // newMetaschema compiles the metaschema of a draft, which the library has built in.
 func newMetaschema(draft Draft) (*santhosh, error) {
 	c := jsonschema.NewCompiler()

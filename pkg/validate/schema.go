@@ -3,12 +3,14 @@ package validate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // A Schema checks documents. It compiles on first use and may be used by many
@@ -21,6 +23,7 @@ type Schema struct {
 	once  sync.Once
 	err   *v1.ValidationError
 	costs costs
+	fast  *fastSchema // checks bytes; nil if it would never find a text valid
 
 	startOnce sync.Once // see running
 	engine    engine
@@ -69,24 +72,19 @@ func (s *Schema) compile() {
 		if g.full {
 			return g.violations
 		}
-		draft, found := g.nodes[0].res.draft, g.violations
-		if uniform := g.uniform(); uniform || draft <= Draft7 {
-			meta, err := metaschemas[draft]()
-			if err != nil {
-				return []v1.Violation{{Message: err.Error()}}
-			}
-			problems, _ := meta.check(root)
-			found = append(found, schemaViolations(problems, len(found) == 0)...)
-			if uniform || len(found) > 0 {
-				return found // a legal schema gets its engine with the first document
-			}
+		body := bodyOf(root)
+		fast := newFastSchema(body, !s.cache.options.FormatAnnotation)
+		if !fast.unknown {
+			s.fast = fast
 		}
-		return append(found, s.start(g, root)...)
+		if len(g.violations) == 0 && !fast.doubtful && g.nodes[0].res.draft >= Draft7 {
+			return nil
+		}
+		return append(g.violations, s.start(g, root)...)
 	})
 }
 
-// running returns the engine, which takes most of the time and memory of a schema: a schema that is certainly
-// legal gets it on the first call, since a program may load thousands of tools and call ten.
+// running returns the engine. A schema that is certainly legal gets its engine on the first call.
 func (s *Schema) running() (engine, error) {
 	s.startOnce.Do(func() {
 		if s.engine != nil {
@@ -124,13 +122,38 @@ func guarded(compile func() []v1.Violation) (invalid *v1.ValidationError) {
 	return nil
 }
 
-func (s *Schema) decode() (any, error) { return decode(s.raw, s.cache.options.MaxSchemaBytes, true) }
+// bodyOf returns a schema without its "$schema" if that names a draft. It returns nil if it names
+// another metaschema, which may disable keywords.
+func bodyOf(root any) any {
+	obj, _ := root.(map[string]any)
+	name, ok := obj["$schema"]
+	if !ok {
+		return root
+	}
+	url, _ := name.(string)
+	if _, known := schema.DraftOf(url); !known {
+		return nil
+	}
+	obj = maps.Clone(obj)
+	delete(obj, "$schema")
+	return obj
+}
 
-// start passes the schema to an engine if the graph allows it, and returns the violations that the
-// engine finds.
+func (s *Schema) decode() (any, error) { return decode(s.raw, s.cache.options.MaxSchemaBytes) }
+
+// start passes the schema to an engine if the graph allows it, and returns the violations that its
+// metaschema and the engine find.
 func (s *Schema) start(g *graph, root any) []v1.Violation {
 	draft, format := g.nodes[0].res.draft, !s.cache.options.FormatAnnotation
 	if draft <= Draft7 {
+		meta, err := s.cache.metas[draft]()
+		if err != nil {
+			return []v1.Violation{{Message: err.Error()}}
+		}
+		problems, _ := meta.check(root)
+		if len(problems) > 0 || len(g.violations) > 0 {
+			return schemaViolations(problems, len(g.violations) == 0)
+		}
 		if b, ok := bundleFor(g, format); ok {
 			if e, err := newGojson(b, draft); err == nil {
 				s.engine = e
@@ -170,7 +193,10 @@ func bound(found []v1.Violation) []v1.Violation {
 // ValidateJSON decodes and checks a JSON text. Text that is not valid JSON is a violation of
 // the document, not an error.
 func (s *Schema) ValidateJSON(raw []byte) ([]v1.Violation, error) {
-	doc, err := decode(raw, MaxDocumentBytes, false)
+	if s.SurelyValid(raw) {
+		return nil, nil
+	}
+	doc, err := Decode(raw)
 	if err != nil {
 		if err := s.Compile(); err != nil {
 			return nil, err

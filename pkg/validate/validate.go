@@ -15,6 +15,8 @@
 // that are legal but never hold (minLength above maxLength). It also judges documents
 // with more than 30,000 possible errors, for which gojsonschema needs too much memory.
 //
+// Most documents never reach an engine: [Schema.SurelyValid] finds them valid by their bytes.
+//
 // "format" is asserted. Violations read the same whichever engine found them.
 //
 // # Foreign schemas and documents
@@ -75,6 +77,7 @@ type Options struct {
 // Nothing is evicted before that. A Cache may be used by many goroutines.
 type Cache struct {
 	options Options
+	metas   [Draft2020 + 1]func() (*santhosh, error)
 
 	mu      sync.Mutex
 	schemas map[cacheKey]weak.Pointer[Schema] // under mu
@@ -88,7 +91,11 @@ type cacheKey struct {
 // NewCache returns an empty cache.
 func NewCache(options Options) *Cache {
 	options.MaxSchemaBytes = cmp.Or(options.MaxSchemaBytes, DefaultMaxSchemaBytes)
-	return &Cache{options: options, schemas: map[cacheKey]weak.Pointer[Schema]{}}
+	c := &Cache{options: options, schemas: map[cacheKey]weak.Pointer[Schema]{}}
+	for d := Draft4; d <= Draft2020; d++ {
+		c.metas[d] = sync.OnceValues(func() (*santhosh, error) { return newMetaschema(d) })
+	}
+	return c
 }
 
 // Schema returns the schema for a JSON text. White space does not matter. draft applies to a schema
@@ -134,6 +141,6 @@ func (c *Cache) preload(url string) (any, bool, error) {
 	if !ok {
 		return nil, false, nil
 	}
-	v, err := decode(raw, c.options.MaxSchemaBytes, true)
+	v, err := decode(raw, c.options.MaxSchemaBytes)
 	return v, true, err
 }
