@@ -179,7 +179,7 @@ func (n *node) typeName() string {
 }
 
 // text returns the description and the default. The generator writes a default
-// that is no value as the last paragraph of the description.
+// that is not a JSON value as the last paragraph of the description.
 func (n *node) text() (description, deflt string) {
 	description, deflt, _ = strings.Cut(n.Description, "\n\nDefault: ")
 	deflt = strings.TrimSuffix(deflt, ".")

@@ -29,7 +29,7 @@ func newImportCmd(a *app) *cobra.Command {
 	}, newImportMCPConfigCmd(a), newImportMCPCmd(a), newImportOpenAPICmd(a), newImportPromptPackCmd(a))
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if from := importerOf(args); from != "" {
-			return usagef("import needs to know what %s is: write 'toolctl import %s %s'", args[0], from, args[0])
+			return usagef("the kind of %s is missing: write 'toolctl import %s %s'", args[0], from, args[0])
 		}
 		return noSubcommand(cmd, args)
 	}

@@ -161,7 +161,7 @@ func (v *Verifier) end(open map[string][]int64) {
 	case !v.sameOpen(open):
 		v.violation = &store.AuditBreak{Line: v.lastID, Message: "the list of calls without an outcome was changed: 'toolctl audit list --all' shows every line"}
 	case v.want != "" && v.state.Pruned > 0:
-		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: fmt.Sprintf("no line has the hash %s: it was of a line before %d, which were pruned, or lines at the end were removed, or the whole audit was rewritten", v.want, v.state.Pruned)}
+		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: fmt.Sprintf("no line has the hash %s: the line was before line %d and was pruned, lines at the end were removed, or the whole audit log was rewritten", v.want, v.state.Pruned)}
 	case v.want != "":
 		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: "no line has the hash " + v.want + ": lines at the end were removed, or the whole audit was rewritten"}
 	}
