@@ -43,7 +43,7 @@ type AssertionType struct {
 
 // Reasons why some assertions are never evaluated.
 const (
-	needsJudge    = "it needs a judge that PromptKit has"
+	needsJudge    = "it needs a judge that only PromptKit has"
 	needsService  = "it calls a service"
 	needsMedia    = "it is about media that a model makes"
 	needsWorkflow = "it is about workflows, agents or skills"
