@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 func server(t testing.TB) *pgtest.Server {
 	t.Helper()
-	shared.once.Do(func() { shared.server, shared.err = pgtest.Start("fsync=off") })
+	shared.once.Do(func() { shared.server, shared.err = pgtest.Start() })
 	if errors.Is(shared.err, pgtest.ErrNotInstalled) {
 		t.Skip(shared.err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func ExampleStart() {
-	server, err := pgtest.Start("fsync=off")
+	server, err := pgtest.Start()
 	if errors.Is(err, pgtest.ErrNotInstalled) {
 		return // a test reports that it was skipped
 	}

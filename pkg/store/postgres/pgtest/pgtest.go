@@ -27,20 +27,19 @@ var ErrNotInstalled = errors.New("no PostgreSQL server is installed: install the
 type Server struct {
 	dir, bin string
 	attr     *syscall.SysProcAttr
-	settings []string
 	port     int // 0 is the default port; only the socket uses it
 	process  *exec.Cmd
 	ended    chan struct{} // closed when the process has ended
 	schemas  atomic.Int64
 }
 
-// Start creates a database cluster and starts a server on it. settings are server settings such as "fsync=off".
-func Start(settings ...string) (_ *Server, err error) {
+// Start creates a database cluster and starts a server on it.
+func Start() (_ *Server, err error) {
 	bin, err := find()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{bin: bin, settings: settings}
+	s := &Server{bin: bin}
 	if s.dir, err = os.MkdirTemp("", "pg"); err != nil { // short: the path of a socket has 107 bytes at most
 		return nil, err
 	}
@@ -107,10 +106,8 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 
 // Start starts the server again after [Server.Stop], and returns when it accepts connections.
 func (s *Server) Start() error {
-	args := []string{"-D", filepath.Join(s.dir, "data"), "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=300"}
-	for _, v := range s.settings {
-		args = append(args, "-c", v)
-	}
+	// Without fsync only a crash of the operating system loses what was committed; killing the server does not.
+	args := []string{"-D", filepath.Join(s.dir, "data"), "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=300", "-c", "fsync=off"}
 	if s.port != 0 {
 		args = append(args, "-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(s.port), "-c", "ssl=on")
 	}
