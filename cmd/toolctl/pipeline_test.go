@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"toolctl.dev/toolctl/pkg/action"
+	"toolctl.dev/toolctl/pkg/permit"
 )
 
 // TestPipelineFiles checks that the CI files for users are YAML, and that their commands and flags exist.
@@ -25,7 +28,7 @@ func TestPipelineFiles(t *testing.T) {
 		if err := yaml.Unmarshal(text, &doc); err != nil && strings.HasSuffix(name, "ml") {
 			t.Errorf("%s: %v", name, err)
 		}
-		root := newRootCmd(&app{})
+		root := newRootCmd(&app{conf: action.Config{Permit: &permit.Rules{}}})
 		for _, m := range command.FindAllStringSubmatch(string(text), -1) {
 			cmd, _, err := root.Find([]string{m[1]})
 			if err != nil || cmd == root {

@@ -7,11 +7,14 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"toolctl.dev/toolctl/pkg/action"
+	"toolctl.dev/toolctl/pkg/permit"
 )
 
 // TestServeFlagGroups checks that the help of serve lists every flag once, under a heading.
 func TestServeFlagGroups(t *testing.T) {
-	cmd := newServeCmd(&app{})
+	cmd := newServeCmd(&app{conf: action.Config{Permit: &permit.Rules{}}})
 	cmd.InitDefaultHelpFlag()
 	for first, title := range serveHeadings {
 		if cmd.Flags().Lookup(first) == nil {
