@@ -175,7 +175,7 @@ func TestAssertions(t *testing.T) {
 			"1 llm_judge: it needs a judge model: name one with --judge-model",
 			`1 no_tool_errors: when: tool "nothing" was not called`,
 			`1 guardrail_triggered: "banned_words" is not a policy of this scenario, a rule of one, or a validator of a prompt`,
-			`1 guardrail_triggered: validator "pii_leakage" is not applied: it needs a judge that PromptKit has`,
+			`1 guardrail_triggered: validator "pii_leakage" is not applied: it needs a judge that only PromptKit has`,
 			"3 content_includes: turn 3 was not run",
 			"0 content_includes: not every turn is run",
 		}
