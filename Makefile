@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 10s
 
-.PHONY: build check test lint bench bench-load fuzz size generate
+.PHONY: build check test lint bench bench-load bench-search fuzz size generate
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o toolctl ./cmd/toolctl
@@ -28,6 +28,10 @@ bench:
 # Calls of ordinary clients through serve, beside direct ones and a hop that does nothing (Linux).
 bench-load:
 	go test -run '^$$' -bench 'Ordinary|Shapes' -benchtime 2s -count $(or $(COUNT),3) ./cmd/toolctl
+
+# How well the search finds tools, on the public sets in the file that TOOLCTL_TOOL_SEARCH names, beside SQLite's FTS5.
+bench-search:
+	@go test -run '^TestPublishedSets$$' -count 1 -v ./pkg/search
 
 # A short run of every fuzz target.
 fuzz:
