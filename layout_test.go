@@ -28,7 +28,7 @@ var layout = map[string]struct {
 }{
 	"api/v1":              {never: []string{module, "go.yaml.in/", "sigs.k8s.io/", "github.com/"}},
 	"pkg/manifest":        {may: []string{"api/v1", "internal/fileset", "internal/regular", "internal/ignore"}, never: []string{gojsonschema, santhosh, sdk}},
-	"pkg/search":          {never: []string{sdk, "net/http"}},
+	"pkg/search":          {may: []string{"api/v1", "pkg/policy"}, never: []string{sdk, "net/http"}},
 	"pkg/schema":          {may: []string{"api/v1"}},
 	"pkg/validate":        {may: []string{"api/v1", "pkg/schema"}},
 	"internal/clip":       {},

@@ -2,7 +2,6 @@ package v1
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -31,9 +30,7 @@ func (a *Approvers) open() bool { return len(a.Principals) == 0 && len(a.Groups)
 
 // include reports whether a principal with groups is one of the approvers.
 func (a *Approvers) include(principal string, groups []string) bool {
-	return a.open() ||
-		slices.ContainsFunc(a.Principals, func(p string) bool { return MatchPattern(p, principal) }) ||
-		slices.ContainsFunc(a.Groups, func(g string) bool { return slices.Contains(groups, g) })
+	return among(a.Principals, a.Groups, principal, groups)
 }
 
 // String names the approvers, for messages.
@@ -96,8 +93,5 @@ func (a *Approvers) rules(path string) []Violation {
 	if a.open() && !a.Self && a.Ask == "" {
 		return []Violation{{Path: path, Expected: "principals, groups, self or ask", Got: "none of them", Message: "approvers names nobody: give principals or groups, or leave it out"}}
 	}
-	if i := slices.Index(a.Groups, ""); i >= 0 {
-		return []Violation{{Path: Pointer(path+"/groups", fmt.Sprint(i)), Expected: "the name of a group", Got: `""`, Message: "a group has a name"}}
-	}
-	return nil
+	return groupViolations(path+"/groups", a.Groups)
 }

@@ -32,6 +32,8 @@ type fieldRule struct {
 var texts = map[string]func(path string, texts map[string]string) []Violation{
 	"pattern":           patternRule("tool"),
 	"pattern=principal": patternRule("principal"),
+	"pattern=server":    patternRule("server"),
+	"pattern=prompt":    patternRule("prompt"),
 	"url":               urlViolations,
 	"env":               bareVariables,
 }

@@ -5,8 +5,8 @@
 // # Manifests
 //
 // A manifest is a Kubernetes-style object: apiVersion, kind, metadata and spec.
-// Fields of spec are written in snake_case. There are five kinds: [Tool],
-// [Prompt], [MCPServer], [ToolPolicy] and [Scenario]. The smallest tool:
+// Fields of spec are written in snake_case. There are six kinds: [Tool],
+// [Prompt], [MCPServer], [ToolPolicy], [Toolset] and [Scenario]. The smallest tool:
 //
 //	apiVersion: toolctl.dev/v1
 //	kind: Tool
@@ -31,7 +31,8 @@
 // all read these two places.
 //
 //   - required, min=N, max=N and oneof=a|b|c
-//   - pattern: exact names, or prefixes with one trailing "*"; pattern=principal says so of principals
+//   - pattern: exact names, or prefixes with one trailing "*"; pattern=principal, pattern=server and
+//     pattern=prompt say so of principals, MCP servers and prompts
 //   - url: an http or https URL, or one that begins with ${VAR}
 //   - env: texts in which ${VAR} is read from the environment, so that a bare $VAR is a warning
 //   - path: a path that may not leave the folder of the manifests

@@ -25,6 +25,7 @@ func KindInfos() []KindInfo {
 		{KindPrompt, "prompts", nil},
 		{KindMCPServer, "mcpservers", []string{"mcp", "server", "servers"}},
 		{KindToolPolicy, "toolpolicies", []string{"tp", "policy", "policies"}},
+		{KindToolset, "toolsets", []string{"ts"}},
 		{KindScenario, "scenarios", nil},
 	}
 }

@@ -25,12 +25,13 @@ const (
 	KindPrompt     = "Prompt"
 	KindMCPServer  = "MCPServer"
 	KindToolPolicy = "ToolPolicy"
+	KindToolset    = "Toolset"
 	KindScenario   = "Scenario"
 )
 
 // Kinds lists every kind in the order in which lists and docs show them.
 func Kinds() []string {
-	return []string{KindTool, KindPrompt, KindMCPServer, KindToolPolicy, KindScenario}
+	return []string{KindTool, KindPrompt, KindMCPServer, KindToolPolicy, KindToolset, KindScenario}
 }
 
 // NewObject returns an empty object of the kind, or nil for an unknown kind.
@@ -45,6 +46,8 @@ func NewObject(kind string) Object {
 		o = new(MCPServer)
 	case KindToolPolicy:
 		o = new(ToolPolicy)
+	case KindToolset:
+		o = new(Toolset)
 	case KindScenario:
 		o = new(Scenario)
 	default:
@@ -54,8 +57,8 @@ func NewObject(kind string) Object {
 	return o
 }
 
-// Object is a manifest: one of *[Tool], *[Prompt], *[MCPServer], *[ToolPolicy]
-// and *[Scenario].
+// Object is a manifest: one of *[Tool], *[Prompt], *[MCPServer], *[ToolPolicy],
+// *[Toolset] and *[Scenario].
 type Object interface {
 	// Head returns the part that all kinds share; changing it changes the object.
 	Head() *Header

@@ -93,6 +93,9 @@ type ToolSpec struct {
 	// Examples are calls that show how the tool is used and what it gives back; "toolctl verify" makes them.
 	// Example: [{name: oslo, args: {location: Oslo}, expect: {status: complete}}].
 	Examples []ToolExample `json:"examples,omitempty"`
+	// Keywords are further words by which people ask for the tool: at most 50, each of at most 100 characters. Only the
+	// search of tools reads them; clients and models do not see them. Example: [forecast, "how warm is it"].
+	Keywords []string `json:"keywords,omitempty"`
 	// Resources are files that MCP clients can read as resources.
 	// Example: [{file: docs/units.md, title: Units of measurement}].
 	Resources []FileResource `json:"resources,omitempty"`
@@ -141,6 +144,9 @@ func (t *Tool) AsksConsent() bool {
 type ToolExample struct {
 	// Name names the example in reports. Default: its number, from 1. Example: oslo.
 	Name string `json:"name,omitempty"`
+	// Ask is what a person would say to get this call, of at most 2000 characters. Only the search of tools reads it. An
+	// example with nothing else but a name is not called. Example: Do I need an umbrella in Oslo today?
+	Ask string `json:"ask,omitempty"`
 	// Args are the arguments. Default: {}. Example: {location: Oslo}.
 	Args json.RawMessage `json:"args,omitempty"`
 	// Expect describes the expected result, as in a Scenario. Default: status complete.

@@ -46,6 +46,13 @@ func refine(name string, s *Schema) {
 		s.AllOf = append(s.AllOf, modeIs(v1.ModeMock, &Schema{AnyOf: mocks}))
 		objectSchema(at("input_schema"), true)
 		at("redact").Items = &Schema{Type: kindString, MinLength: 1, Not: &Schema{Const: "/"}}
+		at("keywords").MaxItems, at("keywords").Items = v1.MaxKeywords, &Schema{Type: kindString, MinLength: 1, MaxLength: v1.MaxKeyword}
+	case "ToolExample":
+		at("ask").MaxLength = v1.MaxAsk
+	case "ToolsetMatch":
+		s.MinProps = 1
+	case "ToolsetSpec", "Approvers":
+		at("groups").Items = &Schema{Type: kindString, MinLength: 1}
 	case "Cache":
 		at("ttl").Pattern = duration
 	case "PromptSpec":

@@ -43,6 +43,7 @@ type Schema struct {
 	MaxLength   int               `json:"maxLength,omitempty"`
 	Pattern     string            `json:"pattern,omitempty"`
 	MinItems    int               `json:"minItems,omitempty"`
+	MaxItems    int               `json:"maxItems,omitempty"`
 	MinProps    int               `json:"minProperties,omitempty"`
 	Items       *Schema           `json:"items,omitempty"`
 	Default     json.RawMessage   `json:"default,omitempty"`

@@ -62,7 +62,7 @@ func (c *comparison) sample(known *Tools) []sampled {
 		for _, want := range labels {
 			n := 0
 			known.fitting(namespace, p, func(s Subject) bool {
-				if s.hasLabels(want) {
+				if s.HasLabels(want) {
 					add(s, true)
 					covered[p] = covered[p] || !strings.HasSuffix(p, "*") || !narrower(patterns, p, s.Name)
 					n++
@@ -74,7 +74,7 @@ func (c *comparison) sample(known *Tools) []sampled {
 	for _, want := range labels { // tools that match no pattern
 		n := 0
 		known.fitting(namespace, "*", func(s Subject) bool {
-			if s.hasLabels(want) && firstFit(patterns, s.Name) == "" {
+			if s.HasLabels(want) && firstFit(patterns, s.Name) == "" {
 				add(s, true)
 				n++
 			}
@@ -118,19 +118,6 @@ func (c *comparison) labels() []map[string]string {
 		}
 	}
 	return all
-}
-
-func (t *Subject) hasLabels(want map[string]string) bool {
-	return hasLabels(t.Labels, want) || t.ServerLabels != nil && hasLabels(t.ServerLabels, want)
-}
-
-func hasLabels(labels, want map[string]string) bool {
-	for k, v := range want {
-		if labels[k] != v {
-			return false
-		}
-	}
-	return true
 }
 
 // narrower reports whether a name that matches a pattern also matches a longer one.

@@ -103,6 +103,31 @@ func (t *Subject) allowed(patterns []string) (fit, bool) {
 	return fit{}, false
 }
 
+// Refused reports whether any name of the tool matches a pattern, as in a blocklist.
+func (t *Subject) Refused(patterns []string) bool {
+	_, ok := t.among(patterns)
+	return ok
+}
+
+// Allowed reports whether a name that only this tool can have matches a pattern, as in an allowlist.
+func (t *Subject) Allowed(patterns []string) bool {
+	_, ok := t.allowed(patterns)
+	return ok
+}
+
+// HasLabels reports whether the tool, or the MCPServer that it calls, has all of the labels.
+func (t *Subject) HasLabels(want map[string]string) bool {
+	has := func(labels map[string]string) bool {
+		for k, v := range want {
+			if got, ok := labels[k]; !ok || got != v {
+				return false
+			}
+		}
+		return true
+	}
+	return has(t.Labels) || has(t.ServerLabels)
+}
+
 // as adds the name to a message about a pattern, unless it is the tool's own name.
 func (f fit) as(t *Subject, text string) string {
 	if f.name == t.Name {
@@ -164,7 +189,7 @@ func (p *policy) mismatch(t Subject) string {
 	if _, ok := t.among(p.match.Tools); len(p.match.Tools) > 0 && !ok {
 		return fmt.Sprintf("match.tools is %s", list(p.match.Tools))
 	}
-	if t.ServerLabels != nil && hasLabels(t.ServerLabels, p.match.Labels) {
+	if t.HasLabels(p.match.Labels) {
 		return ""
 	}
 	for _, k := range slices.Sorted(maps.Keys(p.match.Labels)) {

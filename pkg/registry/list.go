@@ -46,6 +46,9 @@ type Item struct {
 	// FullName is the unambiguous name of a tool: namespace/name, or namespace/server__tool for a tool of an MCP
 	// server. It is empty for other kinds.
 	FullName string
+	// Subject is a tool, a prompt or an MCP server in the form in which policies and toolsets know it. It is zero for other
+	// kinds.
+	Subject policy.Subject
 
 	chain *policy.Chain // of a tool, or of a prompt that was queried by its name
 }
@@ -92,8 +95,14 @@ func (e *entry) item() Item {
 		reasons = e.unset()
 	}
 	it := Item{Object: e.object, Ready: len(reasons) == 0, Reasons: reasons, Server: e.server}
-	if e.tool != nil {
+	switch o := e.object.(type) {
+	case *v1.Tool:
 		it.Blocked, it.FullName, it.chain = e.tool.chain.Blocked(), e.tool.fullName(), e.tool.chain
+		it.Subject = e.subject(o)
+	case *v1.Prompt:
+		it.Subject = promptSubject(o.Head())
+	case *v1.MCPServer:
+		it.Subject = policy.Subject{Namespace: o.Namespace(), Server: o.Metadata.Name, ServerLabels: o.Metadata.Labels}
 	}
 	return it
 }

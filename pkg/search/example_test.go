@@ -3,6 +3,8 @@ package search_test
 import (
 	"fmt"
 
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/search"
 )
 
@@ -17,4 +19,18 @@ func ExampleLibrary() {
 		fmt.Println(hit.Name, hit.Matches(query))
 	}
 	// Output: get_weather [{get [name]} {rain [asks]} {tomorrow [description]}]
+}
+
+func ExampleContains() {
+	support := &v1.Toolset{Spec: v1.ToolsetSpec{
+		Include: []v1.ToolsetMatch{{Servers: []string{"crm"}}},
+		Exclude: []v1.ToolsetMatch{{Tools: []string{"crm__delete_*"}}},
+	}}
+	for _, name := range []string{"find_customer", "delete_customer"} {
+		tool := policy.Subject{Namespace: "default", Name: "crm__" + name, Server: "crm", Remote: name}
+		fmt.Println(name, search.Contains(support, v1.KindTool, tool))
+	}
+	// Output:
+	// find_customer true
+	// delete_customer false
 }

@@ -35,7 +35,7 @@ func values(texts ...string) []apiext.JSON {
 func convert(path string, s *schema) (*apiext.JSONSchemaProps, error) {
 	out := &apiext.JSONSchemaProps{
 		Description: describe(s), Enum: values(s.Enum...), Minimum: s.Minimum, Maximum: s.Maximum,
-		MinLength: count(s.MinLength), MaxLength: count(s.MaxLength), Pattern: s.Pattern, MinItems: count(s.MinItems), MinProperties: count(s.MinProps),
+		MinLength: count(s.MinLength), MaxLength: count(s.MaxLength), Pattern: s.Pattern, MinItems: count(s.MinItems), MaxItems: count(s.MaxItems), MinProperties: count(s.MinProps),
 		Required: s.Required,
 	}
 	typ, properties := s.Type, s.Properties

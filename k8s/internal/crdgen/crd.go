@@ -161,7 +161,7 @@ func columns(kind string) []apiext.CustomResourceColumnDefinition {
 		own = append(own, col("URL", "string", ".spec.url", 0), col("Command", "string", ".spec.command", 0), col("Description", "string", ".spec.description", 1))
 	case v1.KindToolPolicy:
 		own = append(own, col("Mode", "string", ".spec.mode", 0))
-	case v1.KindScenario:
+	case v1.KindToolset, v1.KindScenario:
 		own = append(own, col("Description", "string", ".spec.description", 1))
 	}
 	ready := `.status.conditions[?(@.type=="Ready")]`
