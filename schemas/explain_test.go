@@ -112,8 +112,8 @@ func TestTheTypeOfAFieldIsDescribedToo(t *testing.T) {
 func TestExplainUnknownPaths(t *testing.T) {
 	tests := []struct{ name, path, kind, want string }{
 		{"near kind", "tol", "Kind", `kind "tol" not found; did you mean "tool"?`},
-		{"no kind", "pod", "Kind", `kind "pod" not found: the kinds are tool, prompt, mcpserver, toolpolicy, scenario`},
-		{"nothing", "", "Kind", `kind "" not found: the kinds are tool, prompt, mcpserver, toolpolicy, scenario`},
+		{"no kind", "pod", "Kind", `kind "pod" not found: the kinds are tool, prompt, mcpserver, toolpolicy, toolset, scenario`},
+		{"nothing", "", "Kind", `kind "" not found: the kinds are tool, prompt, mcpserver, toolpolicy, toolset, scenario`},
 		{"near field", "tool.spec.http.metod", "Field", `field "tool.spec.http.metod" not found; did you mean "tool.spec.http.method"?`},
 		{"wrong case", "tool.spec.timeoutMs", "Field", `field "tool.spec.timeoutMs" not found; did you mean "tool.spec.timeout_ms"?`},
 		{"spec is forgotten", "tools.http", "Field", `field "tools.http" not found; did you mean "tool.spec.http"?`},
@@ -212,7 +212,7 @@ func TestComplete(t *testing.T) {
 		prefix string
 		want   []string
 	}{
-		{"to", []string{"tool", "toolpolicy"}},
+		{"to", []string{"tool", "toolpolicy", "toolset"}},
 		{"tool.spec.mock_t", []string{"tool.spec.mock_template", "tool.spec.mock_template_file"}},
 		{"toolpolicies.spec.limits.", []string{"toolpolicies.spec.limits.name", "toolpolicies.spec.limits.tools", "toolpolicies.spec.limits.max_calls", "toolpolicies.spec.limits.per", "toolpolicies.spec.limits.by"}},
 		{"pod.", nil},

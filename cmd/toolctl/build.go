@@ -19,7 +19,7 @@ makes for one environment. toolctl supports a documented subset of kustomize (re
 namespace, namePrefix, nameSuffix, labels, commonLabels, commonAnnotations, patches,
 configMapGenerator, replacements) and refuses every other field by name. It fetches nothing.
 
-A renamed object is also renamed in policies, prompts, scenarios and bound servers.
+A renamed object is also renamed in policies, toolsets, prompts, scenarios and bound servers.
 Numbers keep every digit, and comments stay. 'toolctl validate -k DIR' checks the
 result and reports errors at their place in the source files. See docs/overlays.md.
 

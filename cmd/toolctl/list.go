@@ -295,6 +295,8 @@ func detail(o v1.Object) string {
 			names = append(names, name)
 		}
 		return strings.Join(slices.Compact(names), ", ")
+	case *v1.Toolset:
+		return o.Spec.Description
 	case *v1.Scenario:
 		return o.Spec.Description
 	}

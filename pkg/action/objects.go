@@ -68,7 +68,7 @@ func inspectTexts(objects []v1.Object) []v1.Violation {
 }
 
 // Placeholders returns stand-ins for the objects of a store, so that a check can resolve references to them:
-// they have the names and labels, and no content to check. Policies and scenarios are left out, because nothing
+// they have the names and labels, and no content to check. Policies, toolsets and scenarios are left out, because nothing
 // refers to them.
 func Placeholders(records []store.Record) []v1.Object {
 	var known []v1.Object

@@ -21,6 +21,7 @@ func (w *Workspace) OtherKind(kind, namespace, name string, err error) error {
 		{v1.KindMCPServer, "an MCPServer: its tools are called NAME__TOOL, and 'toolctl list tools' lists them"},
 		{v1.KindScenario, "a Scenario: 'toolctl test' runs it"},
 		{v1.KindToolPolicy, "a ToolPolicy: 'toolctl describe policy/NAME' shows it"},
+		{v1.KindToolset, "a Toolset: 'toolctl serve --toolset NAME' serves it"},
 	} {
 		if _, gerr := w.Registry.Get(other.kind, namespace, name); other.kind != kind && gerr == nil {
 			return fmt.Errorf("%w: it is %s", &v1.NotFoundError{Kind: kind, Name: name}, strings.ReplaceAll(other.is, "NAME", name))

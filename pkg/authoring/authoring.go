@@ -28,7 +28,7 @@ import (
 )
 
 // Instructions tell a model how to use the tools.
-const Instructions = `These tools help you write manifests for toolctl: YAML objects of the kinds Tool, Prompt, MCPServer, ToolPolicy and Scenario (apiVersion: toolctl.dev/v1). They read the folder that this server was started for and never write: write the files yourself.
+const Instructions = `These tools help you write manifests for toolctl: YAML objects of the kinds Tool, Prompt, MCPServer, ToolPolicy, Toolset and Scenario (apiVersion: toolctl.dev/v1). They read the folder that this server was started for and never write: write the files yourself.
 1. Before you write a kind for the first time, call examples for complete manifests and explain for its fields.
 2. Call validate with the text, before or after you write it, until it finds nothing. Each violation names the line, the field and what is expected.
 3. Call lint and follow its fixes: a model chooses a tool by its name, description and schema.
@@ -217,7 +217,7 @@ type explained struct {
 }
 
 func explain(_ context.Context, in struct {
-	Path      string `json:"path" description:"a kind (tool, prompt, mcpserver, toolpolicy, scenario) or a field of one, such as tool.spec.http.headers"`
+	Path      string `json:"path" description:"a kind (tool, prompt, mcpserver, toolpolicy, toolset, scenario) or a field of one, such as tool.spec.http.headers"`
 	Recursive bool   `json:"recursive,omitempty" description:"list the fields of all levels; long for a whole kind"`
 }) (explained, error) {
 	doc, err := schemas.Explain(in.Path, in.Recursive)

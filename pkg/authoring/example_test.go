@@ -28,5 +28,5 @@ func ExampleTools() {
 	res, err := reg.Execute(context.Background(), v1.Call{Tool: "validate", Args: args})
 	fmt.Println(string(res.Content), err)
 	// Output:
-	// {"valid":false,"files":1,"objects":0,"errors":1,"warnings":0,"violations":[{"path":"/kind","expected":"one of Tool, Prompt, MCPServer, ToolPolicy, Scenario","got":"\"Toool\"","message":"unknown kind \"Toool\"; did you mean \"Tool\"?","source":{"file":"draft.yaml","line":2,"column":1},"severity":"error"}]} <nil>
+	// {"valid":false,"files":1,"objects":0,"errors":1,"warnings":0,"violations":[{"path":"/kind","expected":"one of Tool, Prompt, MCPServer, ToolPolicy, Toolset, Scenario","got":"\"Toool\"","message":"unknown kind \"Toool\"; did you mean \"Tool\"?","source":{"file":"draft.yaml","line":2,"column":1},"severity":"error"}]} <nil>
 }

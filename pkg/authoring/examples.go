@@ -31,7 +31,7 @@ type shown struct {
 }
 
 func examples(ctx context.Context, in struct {
-	Topic string `json:"topic,omitempty" description:"a kind (tool, prompt, mcpserver, toolpolicy, scenario), the name of an example, or a word such as http, approval or template"`
+	Topic string `json:"topic,omitempty" description:"a kind (tool, prompt, mcpserver, toolpolicy, toolset, scenario), the name of an example, or a word such as http, approval or template"`
 }) (shown, error) {
 	all, err := loadExamples(ctx)
 	if err != nil {
@@ -120,7 +120,7 @@ func loadExamples(ctx context.Context) ([]example, error) {
 		}
 		uses := regexp.MustCompile(`[\[ ](` + strings.Join(of.tools, "|") + `)[,\]\s]`) // in a list, or as a value
 		for i, e := range all {
-			named := slices.Contains(e.Kinds, v1.KindPrompt) || slices.Contains(e.Kinds, v1.KindScenario)
+			named := slices.ContainsFunc(e.Kinds, func(k string) bool { return k == v1.KindPrompt || k == v1.KindToolset || k == v1.KindScenario })
 			if named && !e.is(of) && uses.MatchString(e.Text) {
 				all[i].Needs = append(all[i].Needs, of.Name)
 			}

@@ -10,7 +10,8 @@ const (
 	toServer
 	toPolicy
 	toPrompt
-	toPatterns // a list of tool names and patterns
+	toPatterns // a list of names and patterns of tools or prompts
+	toServers  // a list of names and patterns of servers
 	toRules    // the rules of a policy
 )
 
@@ -33,6 +34,13 @@ var references = append([]reference{
 	{"PromptConfig", "spec/allowed_tools/*", toTool},
 	{"PromptConfig", "spec/tool_policy", toRules},
 	{v1.KindToolPolicy, "spec", toRules},
+	{v1.KindToolset, "spec/include/*/tools", toPatterns},
+	{v1.KindToolset, "spec/include/*/prompts", toPatterns},
+	{v1.KindToolset, "spec/include/*/servers", toServers},
+	{v1.KindToolset, "spec/exclude/*/tools", toPatterns},
+	{v1.KindToolset, "spec/exclude/*/prompts", toPatterns},
+	{v1.KindToolset, "spec/exclude/*/servers", toServers},
+	{v1.KindToolset, "spec/pinned", toPatterns},
 	{v1.KindScenario, "spec/tools/*", toTool},
 	{v1.KindScenario, "spec/policies/*", toPolicy},
 	{v1.KindScenario, "spec/policy", toRules},

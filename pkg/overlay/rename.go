@@ -109,7 +109,9 @@ func (r *renames) value(n *yaml.Node, to refKind) {
 			r.walk(n, strings.Split(path, "/"), toPatterns)
 		}
 	case to == toPatterns && n.Kind == yaml.SequenceNode:
-		r.patterns(n)
+		r.patterns(n, toTool)
+	case to == toServers && n.Kind == yaml.SequenceNode:
+		r.patterns(n, toServer)
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!str":
 		n.Value = r.named(n.Value, to)
 	}
@@ -187,7 +189,7 @@ func (r *renames) known(kind, name string) bool {
 // patterns renames the entries of a list of names and patterns. A pattern that matches objects of
 // the folder gets the prefix. If it may also match tools of a server, the old pattern is kept as
 // well, because those tools are not renamed.
-func (r *renames) patterns(list *yaml.Node) {
+func (r *renames) patterns(list *yaml.Node, to refKind) {
 	var out []*yaml.Node
 	for _, n := range list.Content {
 		stem, star := strings.CutSuffix(n.Value, "*")
@@ -196,11 +198,11 @@ func (r *renames) patterns(list *yaml.Node) {
 			continue
 		}
 		if !star {
-			n.Value = r.tool(n.Value)
+			n.Value = r.named(n.Value, to)
 			out = append(out, n)
 			continue
 		}
-		now := r.pattern(stem)
+		now := r.pattern(stem, to)
 		if now == stem {
 			out = append(out, n)
 			continue
@@ -209,7 +211,7 @@ func (r *renames) patterns(list *yaml.Node) {
 		if !full {
 			ns, bare = r.namespace, stem
 		}
-		if r.servers[ns] && !strings.Contains(bare, "__") && !strings.HasPrefix(v1.MCPPrefix, bare) {
+		if to == toTool && r.servers[ns] && !strings.Contains(bare, "__") && !strings.HasPrefix(v1.MCPPrefix, bare) {
 			kept := *n
 			out = append(out, &kept)
 		}
@@ -220,7 +222,7 @@ func (r *renames) patterns(list *yaml.Node) {
 }
 
 // pattern returns the current stem of a pattern.
-func (r *renames) pattern(stem string) string {
+func (r *renames) pattern(stem string, to refKind) string {
 	ns, bare, full := strings.Cut(stem, "/")
 	if !full {
 		ns, bare = r.namespace, stem
@@ -246,7 +248,7 @@ func (r *renames) pattern(stem string) string {
 		if was.namespace != ns || was == id {
 			continue
 		}
-		if (kind == v1.KindTool || kind == v1.KindPrompt || kind == v1.KindMCPServer) && strings.HasPrefix(was.name, bare) {
+		if (kind == v1.KindMCPServer || to == toTool && (kind == v1.KindTool || kind == v1.KindPrompt)) && strings.HasPrefix(was.name, bare) {
 			return write(r.prefix+bare, id)
 		}
 	}
