@@ -68,7 +68,7 @@ var layout = map[string]struct {
 	"pkg/store/postgres":  {may: []string{"api/v1", "pkg/store", "pkg/store/internal/plan", "pkg/store/internal/sqlstore", "pkg/store/internal/chain", "pkg/store/internal/watch"}},
 	"pkg/store/auditlog":  {may: []string{"api/v1", "pkg/store"}, never: []string{sdk}},
 	"pkg/store/storetest": {may: []string{"api/v1", "pkg/store"}},
-	"pkg/diff":            {may: []string{"api/v1", "pkg/schema", "internal/sarif", "pkg/validate", "pkg/policy", "pkg/prompt", "internal/redact", "internal/jsontext", "internal/clip"}, never: []string{sdk}},
+	"pkg/diff":            {may: []string{"api/v1", "pkg/schema", "pkg/search", "internal/sarif", "pkg/validate", "pkg/policy", "pkg/prompt", "internal/redact", "internal/jsontext", "internal/clip"}, never: []string{sdk}},
 	"pkg/plan":            {may: []string{"api/v1", "pkg/diff", "pkg/manifest", "pkg/store", "internal/jsontext"}, never: []string{sdk}},
 	"pkg/rollout":         {may: []string{"api/v1", "pkg/plan", "pkg/store"}, never: []string{sdk}},
 	"pkg/source":          {may: []string{"api/v1", "internal/proc", "internal/regular", "pkg/manifest", "pkg/overlay"}, never: []string{sdk}},

@@ -51,6 +51,10 @@ func (j *judgement) judge(ctx context.Context) {
 		if j.appears("the server is new: its tools are offered", "the server is deleted with all of its tools", func() any { return nil }) {
 			j.server(ctx, j.pair.Before.(*v1.MCPServer), o)
 		}
+	case *v1.Toolset:
+		if j.appears("the toolset is new: it is served at /mcp/"+o.Metadata.Name, "the toolset is deleted: its clients get 404", func() any { return nil }) {
+			j.toolset(j.pair.Before.(*v1.Toolset), o)
+		}
 	default:
 		j.add(Neutral, "", "a scenario is a test: served tools do not change", nil)
 	}

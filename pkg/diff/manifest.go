@@ -210,10 +210,11 @@ func compareKeys(a, b v1.Key) int {
 
 // world holds the objects around a change.
 type world struct {
-	tools    *policy.Tools
-	older    *policy.Tools               // without new tools
-	created  map[v1.Key]bool             // new tools
-	policies map[string][]*v1.ToolPolicy // by namespace
+	tools       *policy.Tools
+	older       *policy.Tools               // without new tools
+	created     map[v1.Key]bool             // new tools
+	policies    map[string][]*v1.ToolPolicy // by namespace
+	selectables []selectable
 }
 
 func newWorld(pairs []Pair, around []v1.Object) *world {
@@ -236,9 +237,12 @@ func newWorld(pairs []Pair, around []v1.Object) *world {
 			s := subject(o)
 			s.ServerLabels = servers[v1.Key{Kind: v1.KindMCPServer, Namespace: s.Namespace, Name: s.Server}]
 			subjects = append(subjects, s)
+			w.selectables = append(w.selectables, selectable{v1.KindTool, s})
 			if !w.created[o.Key()] {
 				older = append(older, s)
 			}
+		case *v1.Prompt:
+			w.selectables = append(w.selectables, selectable{v1.KindPrompt, policy.Subject{Namespace: o.Namespace(), Name: o.Metadata.Name, Labels: o.Metadata.Labels}})
 		case *v1.ToolPolicy:
 			w.policies[o.Namespace()] = append(w.policies[o.Namespace()], o)
 		}

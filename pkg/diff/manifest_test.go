@@ -54,6 +54,10 @@ func TestManifests(t *testing.T) {
 	policy := func(spec string) string {
 		return "kind: ToolPolicy\nmetadata: {name: p}\nspec: {" + spec + "}\n"
 	}
+	const next = "---\napiVersion: toolctl.dev/v1\n"
+	toolset := func(spec string) string {
+		return "kind: Toolset\nmetadata: {name: desk}\nspec: {" + spec + "}\n"
+	}
 	server := func(spec string) string {
 		return "kind: MCPServer\nmetadata: {name: fs}\nspec: {" + spec + "}\n"
 	}
@@ -119,6 +123,15 @@ func TestManifests(t *testing.T) {
 		{"tools", prompt("template: Hi, tools: [a, b]"), prompt("template: Hi, tools: [a]"), []string{"tighter /spec/tools: let through is refused: b"}},
 		{"model", prompt("template: Hi, model: a"), prompt("template: Hi, model: b"), []string{"unknown /spec/model: model"}},
 		{"answer", prompt("template: Hi, output: {type: integer}"), prompt("template: Hi, output: {type: string}"), []string{"breaking /spec/output/type: readers"}},
+		{"toolset: fewer tools", toolset("") + next + tool(schema), toolset("exclude: [{tools: [pa*]}]") + next + tool(schema), []string{"breaking /spec/exclude: no longer in the toolset: pay"}},
+		{"toolset: more prompts", toolset("include: [{tools: [x]}]") + next + prompt("template: Hi"), toolset("include: [{prompts: ['*']}]") + next + prompt("template: Hi"), []string{"looser /spec/include/0/prompts: now in the toolset: ask"}},
+		{"toolset: nothing known", toolset("include: [{servers: [a]}]"), toolset("include: [{servers: [b]}]"), []string{"unknown /spec/include: MCP servers may"}},
+		{"toolset: for some", toolset(""), toolset("groups: [ops]"), []string{"tighter /spec/groups: only some callers may use the toolset: ops"}},
+		{"toolset: for all", toolset("groups: [ops]"), toolset(""), []string{"looser /spec/groups: every caller"}},
+		{"toolset: for others", toolset("principals: [a, b]"), toolset("principals: [b, c]"), []string{"tighter /spec/principals: may no longer use the toolset: a", "looser /spec/principals: more callers may use the toolset: c"}},
+		{"toolset: discovery", toolset("discovery: list, description: a"), toolset("discovery: search, description: b"), []string{"risky /spec/discovery: have to search", "neutral /spec/description: instructions"}},
+		{"toolset: new", "", toolset(""), []string{"compatible : it is served at /mcp/desk"}},
+		{"toolset: gone", toolset(""), "", []string{"breaking : its clients get 404"}},
 		{"policy of a prompt", prompt("template: Hi, policy: {max_total_tool_calls: 2}"), prompt("template: Hi, policy: {max_total_tool_calls: 9}"), []string{"looser /spec/policy/max_total_tool_calls: after 2 calls"}},
 	}
 	for _, tt := range tests {

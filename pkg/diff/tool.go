@@ -21,6 +21,7 @@ var toolRules = []rule{
 	{Neutral, "models read the description", []string{"/spec/description"}},
 	{Neutral, "examples are tests and documentation", []string{"/spec/examples"}},
 	{Neutral, "people read the title", []string{"/spec/hints/title"}},
+	{Neutral, "only the search of tools reads the keywords", []string{"/spec/keywords"}},
 	{Neutral, "it is shown to people", []string{"/spec/client"}},
 	{Neutral, "the order in which tools are offered", []string{"/spec/preference"}},
 	{Unknown, "requests authenticate differently", []string{"/spec/http/auth"}},
