@@ -142,7 +142,7 @@ func (t *Tool) AsksConsent() bool {
 
 // ToolExample is one call of a tool and its expected result.
 type ToolExample struct {
-	// Name names the example in reports. Default: its number, from 1. Example: oslo.
+	// Name names the example in reports. Default: its number among the calls, from 1. Example: oslo.
 	Name string `json:"name,omitempty"`
 	// Ask is what a person would say to get this call, of at most 2000 characters. Only the search of tools reads it. An
 	// example with nothing else but a name is not called. Example: Do I need an umbrella in Oslo today?
@@ -151,6 +151,14 @@ type ToolExample struct {
 	Args json.RawMessage `json:"args,omitempty"`
 	// Expect describes the expected result, as in a Scenario. Default: status complete.
 	Expect *Expect `json:"expect,omitempty"`
+}
+
+// IsCall reports whether the example is a call, and not only what a person would say.
+func (e ToolExample) IsCall() bool { return e.Ask == "" || len(e.Args) > 0 || e.Expect != nil }
+
+// ExampleCalls returns the examples that are calls.
+func (t *Tool) ExampleCalls() []ToolExample {
+	return slices.DeleteFunc(slices.Clone(t.Spec.Examples), func(e ToolExample) bool { return !e.IsCall() })
 }
 
 // Hints describe a tool's effects, with the meaning of the MCP tool annotations

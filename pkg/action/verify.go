@@ -35,7 +35,7 @@ type Verified struct {
 
 // Run makes the calls. Drift is not an error: see [Verified.Verdict].
 func (v *Verify) Run(ctx context.Context) (r *Verified, err error) {
-	err = v.with(ctx, v.Config, "spec.examples", func(t *v1.Tool) bool { return len(t.Spec.Examples) > 0 }, func(w *Workspace, tools []*v1.Tool) error {
+	err = v.with(ctx, v.Config, "spec.examples", func(t *v1.Tool) bool { return len(t.ExampleCalls()) > 0 }, func(w *Workspace, tools []*v1.Tool) error {
 		if err := v.placeFields(ctx, tools); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (v *Verify) Run(ctx context.Context) (r *Verified, err error) {
 		for _, t := range tools {
 			s := scenario.FromExamples(t)
 			if s == nil {
-				return usagef("tool %q has no spec.examples to verify", t.Metadata.Name)
+				return usagef("tool %q has no call in spec.examples to verify", t.Metadata.Name)
 			}
 			scenarios = append(scenarios, s)
 		}

@@ -146,7 +146,7 @@ func (c *Console) tool(r *request) error {
 
 func (c *Console) toolPage(r *request, it registry.Item) toolPage {
 	t := it.Tool()
-	p := toolPage{toolRow: rowOf(r.view, it), Reasons: it.Reasons, Input: documented(t.Spec.InputSchema), Examples: t.Spec.Examples}
+	p := toolPage{toolRow: rowOf(r.view, it), Reasons: it.Reasons, Input: documented(t.Spec.InputSchema), Examples: t.ExampleCalls()}
 	if len(t.Spec.OutputSchema) > 0 {
 		out := documented(t.Spec.OutputSchema)
 		p.Output = &out

@@ -54,7 +54,7 @@ func (c *Console) try(r *request) error {
 	if err != nil {
 		return err
 	}
-	p := tryPage{toolRow: rowOf(r.view, it), editor: editor{Target: "try"}, Examples: it.Tool().Spec.Examples}
+	p := tryPage{toolRow: rowOf(r.view, it), editor: editor{Target: "try"}, Examples: it.Tool().ExampleCalls()}
 	s, err := readSchema(it.Tool().Spec.InputSchema)
 	if err != nil {
 		return err

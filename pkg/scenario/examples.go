@@ -9,10 +9,10 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// FromExamples returns a scenario with one turn for each of a tool's spec.examples. Its places
-// are those of the tool's manifest. It returns nil if the tool has no examples.
+// FromExamples returns a scenario with one turn for each of a tool's spec.examples that is a call. Its places
+// are those of the tool's manifest. It returns nil if no example is a call.
 func FromExamples(tool *v1.Tool) *v1.Scenario {
-	if len(tool.Spec.Examples) == 0 {
+	if len(tool.ExampleCalls()) == 0 {
 		return nil
 	}
 	s := v1.NewObject(v1.KindScenario).(*v1.Scenario)
@@ -21,8 +21,11 @@ func FromExamples(tool *v1.Tool) *v1.Scenario {
 	s.Fields = map[string]v1.Source{}
 	name := tool.Namespace() + "/" + tool.Metadata.Name
 	for i, e := range tool.Spec.Examples {
+		if !e.IsCall() {
+			continue
+		}
+		from, to := v1.Pointer("/spec/examples", strconv.Itoa(i)), fmt.Sprintf("/spec/turns/%d/calls/0", len(s.Spec.Turns))
 		s.Spec.Turns = append(s.Spec.Turns, v1.Turn{Calls: []v1.ScenarioCall{{Tool: name, Args: e.Args, Expect: e.Expect}}})
-		from, to := v1.Pointer("/spec/examples", strconv.Itoa(i)), fmt.Sprintf("/spec/turns/%d/calls/0", i)
 		for field, place := range tool.Fields {
 			if rest, ok := strings.CutPrefix(field, from); ok && (rest == "" || rest[0] == '/') {
 				s.Fields[to+rest] = place
