@@ -58,7 +58,7 @@ var layout = map[string]struct {
 	"pkg/openapi":         {may: []string{"api/v1", "pkg/schema", "internal/netaddr", "internal/regular", "pkg/importer", "pkg/manifest", "pkg/validate"}, never: []string{sdk}},
 	"pkg/overlay":         {may: []string{"pkg/schema", "api/v1", "internal/regular", "pkg/manifest", "pkg/registry"}, never: []string{sdk}},
 	"internal/sarif":      {may: []string{"api/v1"}},
-	"pkg/lint":            {may: []string{"pkg/schema", "api/v1", "internal/sarif", "internal/inspect", "internal/parallel", "internal/wirename", "pkg/lock", "pkg/policy", "pkg/registry"}, never: []string{sdk}},
+	"pkg/lint":            {may: []string{"pkg/schema", "api/v1", "internal/sarif", "internal/inspect", "internal/parallel", "internal/wirename", "pkg/lock", "pkg/policy", "pkg/registry", "pkg/search"}, never: []string{sdk}},
 	"pkg/store":           {may: []string{"api/v1", "pkg/store"}, never: []string{"modernc.org/"}},
 	"pkg/store/sqlite":    {may: []string{"api/v1", "internal/fileset", "internal/perm", "internal/regular", "pkg/store", "pkg/store/internal/plan", "pkg/store/internal/sqlstore", "pkg/store/internal/chain", "pkg/store/internal/watch"}},
 	"pkg/mcp/wire":        {may: []string{"api/v1", "internal/jsontext"}},

@@ -23,7 +23,7 @@ func (t *Tool) Validate() []Violation {
 		}
 	}
 	fs = append(fs, resourceViolations(&t.Header, "/spec/resources", s.Resources)...)
-	fs = append(fs, s.searchViolations()...)
+	fs = append(fs, t.searchViolations()...)
 	for i := range s.MockParts {
 		fs = append(fs, s.MockParts[i].validate(Pointer("/spec/mock_parts", fmt.Sprint(i)))...)
 	}

@@ -132,8 +132,18 @@ const (
 	MaxAsk      = 2000
 )
 
+// Tools by which clients find and call the tools of a toolset that they search.
+const (
+	FindTools = "find_tools"
+	CallTool  = "call_tool"
+)
+
 // searchViolations returns what is wrong with the texts of a tool that only the search reads.
-func (s *ToolSpec) searchViolations() (fs []Violation) {
+func (t *Tool) searchViolations() (fs []Violation) {
+	s := &t.Spec
+	if n := t.Metadata.Name; n == FindTools || n == CallTool {
+		fs = append(fs, Violation{Path: "/metadata/name", Expected: "another name", Got: quote(n), Severity: SeverityWarning, Message: fmt.Sprintf("clients that search for tools have a tool %s of the server itself, and cannot call this one directly: rename it", n)})
+	}
 	tooMany := func(path, what string, n, most int) {
 		if n > most {
 			fs = append(fs, Violation{Path: path, Expected: fmt.Sprintf("at most %d", most), Got: strconv.Itoa(n), Message: fmt.Sprintf("%d %s: expected at most %d", n, what, most)})

@@ -30,6 +30,20 @@ const (
 
 var fileLock = lock.File{Servers: []lock.Server{{Key: v1.Key{Kind: v1.KindMCPServer, Namespace: "default", Name: "files"}, Tools: []lock.Tool{{Name: "read", Description: "Read a file."}, {Name: "wipe"}}}}}
 
+func toolset(spec string) string {
+	return "apiVersion: toolctl.dev/v1\nkind: Toolset\nmetadata: {name: desk}\nspec: {" + spec + "}\n---\n"
+}
+
+const prompt = "apiVersion: toolctl.dev/v1\nkind: Prompt\nmetadata: {name: ask}\nspec: {description: Asks., template: Hi}\n---\n"
+
+func manyTools(n int) lock.File {
+	all := lock.File{Servers: []lock.Server{{Key: fileLock.Servers[0].Key}}}
+	for i := range n {
+		all.Servers[0].Tools = append(all.Servers[0].Tools, lock.Tool{Name: fmt.Sprint("t", i)})
+	}
+	return all
+}
+
 // Each rule finds what it is for, and nothing in what is right.
 var tests = map[string][]struct {
 	manifests string
@@ -106,6 +120,33 @@ var tests = map[string][]struct {
 			"13:52 ToolPolicy rules /spec/require_approval/0: the rule blocklist of policy rules refuses every call of the tools that \"pay\" matches",
 			"13:70 ToolPolicy rules /spec/allowlist/0: the rule blocklist of policy rules refuses every call of the tools that \"*\" matches"}},
 		{tool("pay", "Pays an order.", plain) + tool("see", "Shows an order.", plain) + policy("blocklist: [pay], allowlist: ['*']"), lint.Options{}, nil},
+	},
+	"toolset-without-match": {
+		{tool("get-order", "Shows it.", plain) + prompt + server + toolset("include: [{tools: [get-oder, 'get-*', pay/x, files__read, 'files__x*']}, {prompts: [ask, aks], servers: [file]}], exclude: [{tools: ['re*', nothing]}], pinned: [get-order, files__wipe, '*']"), lint.Options{Lock: fileLock}, []string{
+			"23:27 Toolset desk /spec/include/0/tools/0: no tool in namespace default matches \"get-oder\"; did you mean \"get-order\"?",
+			"23:46 Toolset desk /spec/include/0/tools/2: no tool in namespace pay matches \"pay/x\"",
+			"23:66 Toolset desk /spec/include/0/tools/4: no tool in namespace default matches \"files__x*\"",
+			"23:113 Toolset desk /spec/include/1/servers/0: no MCP server in namespace default matches \"file\"; did you mean \"files\"?",
+			"23:148 Toolset desk /spec/exclude/0/tools/1: no tool in namespace default matches \"nothing\"",
+			"23:180 Toolset desk /spec/pinned/1: no tool of the toolset in namespace default matches \"files__wipe\""}},
+		{prompt + toolset("include: [{prompts: [ask, aks]}]"), lint.Options{}, []string{
+			"9:34 Toolset desk /spec/include/0/prompts/1: no prompt in namespace default matches \"aks\"; did you mean \"ask\"?"}},
+		{server + toolset("include: [{tools: [x], prompts: [y]}], pinned: [z]"), lint.Options{}, nil}, // what the server has is not known
+	},
+	"empty-toolset": {
+		{tool("a", "Shows it.", plain) + toolset("include: [{labels: {team: support}}, {tools: ['*']}], exclude: [{tools: [a]}]"), lint.Options{}, []string{"13:1 Toolset desk /spec: no tool and no prompt of these manifests is in it"}},
+		{tool("a", "Shows it.", plain) + toolset(""), lint.Options{}, nil},
+		{prompt + toolset("include: [{prompts: ['*']}]"), lint.Options{}, nil},
+		{server + toolset("include: [{servers: [files]}]"), lint.Options{}, nil},
+		{server + toolset("include: [{servers: [files]}]"), lint.Options{Lock: fileLock}, nil},
+		{server + toolset("include: [{servers: [files]}], exclude: [{tools: ['files__*']}]"), lint.Options{Lock: fileLock}, []string{"9:1 Toolset desk /spec: no tool and no prompt of these manifests is in it"}},
+	},
+	"long-toolset": {
+		{server + toolset("discovery: list"), lint.Options{Lock: manyTools(129)}, []string{"9:8 Toolset desk /spec/discovery: clients list all of its 129 tools, which cost a model about 1706 tokens"}},
+		{server + toolset("list_limit: 200"), lint.Options{Lock: manyTools(129)}, []string{"9:1 Toolset desk /spec/discovery: clients list all of its 129 tools, which cost a model about 1706 tokens"}},
+		{server + toolset("discovery: list"), lint.Options{Lock: manyTools(128)}, nil},
+		{server + toolset("list_limit: 200, list_tokens: 1000"), lint.Options{Lock: manyTools(129)}, nil},
+		{server + toolset("discovery: list") + policy("blocklist: [files__t1]"), lint.Options{Lock: manyTools(129)}, nil},
 	},
 	"no-lock": {
 		{server, lint.Options{}, []string{"1:1 MCPServer files : toolctl.lock does not contain its tools"}},

@@ -21,6 +21,7 @@ type surface struct {
 	declared []*tool // those of tools that have a manifest
 	servers  []*v1.MCPServer
 	policies []*v1.ToolPolicy
+	toolsets []*v1.Toolset
 	// open holds the namespaces with a server whose tools are unknown.
 	open map[string]bool
 }
@@ -52,6 +53,8 @@ func newSurface(objects []v1.Object, o Options) *surface {
 			s.servers = append(s.servers, obj)
 		case *v1.ToolPolicy:
 			s.policies = append(s.policies, obj)
+		case *v1.Toolset:
+			s.toolsets = append(s.toolsets, obj)
 		}
 	}
 	s.declared = slices.Clone(s.tools)

@@ -88,6 +88,8 @@ func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Violation {
 		more = s.checkPolicy(o)
 	case *v1.Prompt:
 		more = s.checkPrompt(o)
+	case *v1.Toolset:
+		more = s.checkToolset(o)
 	}
 	// Missing and invalid schemas were reported before.
 	more = slices.DeleteFunc(more, func(f v1.Violation) bool {
@@ -184,6 +186,19 @@ func (s *snapshot) checkPolicy(p *v1.ToolPolicy) []v1.Violation {
 		Path: "/metadata/namespace", Expected: "a namespace with tools", Got: p.Namespace(), Severity: v1.SeverityWarning,
 		Message: fmt.Sprintf("a policy governs the tools of its own namespace, and %q has none; there are tools in %s", p.Namespace(), strings.Join(elsewhere, ", ")),
 	}}
+}
+
+// checkToolset warns about toolsets that share a name, because a client asks for a toolset by its name alone.
+func (s *snapshot) checkToolset(t *v1.Toolset) (fs []v1.Violation) {
+	for _, o := range s.objects {
+		if h := o.Head(); h.Kind == v1.KindToolset && h.Metadata.Name == t.Metadata.Name && h.Namespace() != t.Namespace() {
+			fs = append(fs, v1.Violation{
+				Path: "/metadata/name", Expected: "a name of its own", Got: t.Metadata.Name, Severity: v1.SeverityWarning,
+				Message: fmt.Sprintf("namespace %q has a toolset %q too, and clients know toolsets by name: rename one, or serve one namespace with -n", h.Namespace(), t.Metadata.Name),
+			})
+		}
+	}
+	return fs
 }
 
 func (s *snapshot) hasServer(namespace string) bool {

@@ -17,8 +17,18 @@ import (
 func Contains(s *v1.Toolset, kind string, o policy.Subject) bool {
 	own := s.Namespace()
 	in := s.Spec.Include == nil && o.Namespace == own ||
-		slices.ContainsFunc(s.Spec.Include, func(m v1.ToolsetMatch) bool { return matches(own, &m, kind, o, o.Allowed) })
-	return in && !slices.ContainsFunc(s.Spec.Exclude, func(m v1.ToolsetMatch) bool { return matches(own, &m, kind, o, o.Refused) })
+		slices.ContainsFunc(s.Spec.Include, func(m v1.ToolsetMatch) bool { return Includes(own, &m, kind, o) })
+	return in && !slices.ContainsFunc(s.Spec.Exclude, func(m v1.ToolsetMatch) bool { return Excludes(own, &m, kind, o) })
+}
+
+// Includes reports whether an entry of include of a toolset in the namespace own matches an object.
+func Includes(own string, m *v1.ToolsetMatch, kind string, o policy.Subject) bool {
+	return matches(own, m, kind, o, o.Allowed)
+}
+
+// Excludes reports whether an entry of exclude of a toolset in the namespace own matches an object.
+func Excludes(own string, m *v1.ToolsetMatch, kind string, o policy.Subject) bool {
+	return matches(own, m, kind, o, o.Refused)
 }
 
 // Pins reports whether clients of the toolset always see the tool. It also returns true for tools that are not in the
