@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/action"
@@ -27,9 +28,9 @@ func newDescribeCmd(a *app) *cobra.Command {
 		Short: "Show objects with their state and the rules that apply to them",
 		Long: `Show one object, or all objects of a kind, in a readable form: its file, whether it is ready
 and why not, and its spec. For a tool, describe also shows the policies that govern it; for a
-prompt, its variables and tools; for an MCP server, its capabilities and the last lines of its
-stderr. Values of environment variables, and anything else that looks like a secret, are
-never shown.`,
+prompt, its variables and tools; for a toolset, its tools and prompts; for an MCP server, its
+capabilities and the last lines of its stderr. Values of environment variables, and anything else
+that looks like a secret, are never shown.`,
 		Example: `  toolctl describe tool/get-weather
   toolctl describe -f manifests/ toolpolicy careful
   toolctl describe mcpserver files`,
@@ -121,7 +122,12 @@ func (a *app) describe(d *action.Described) error {
 	}
 	if d.Prompt != nil {
 		f.line("Variables", variablesText(d.Prompt))
+	}
+	if d.Prompt != nil || h.Kind == v1.KindToolset {
 		f.line("Tools", strings.Join(d.Tools, ", "))
+	}
+	if h.Kind == v1.KindToolset {
+		f.line("Prompts", strings.Join(d.Prompts, ", "))
 	}
 	var body struct {
 		Spec json.RawMessage `json:"spec"`

@@ -11,6 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/search"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -38,7 +39,8 @@ type Described struct {
 	Policies []string
 	// Prompt is set for a prompt that is ready, and Tools are the tools that it names.
 	Prompt *prompt.Prompt
-	Tools  []string
+	// Tools and Prompts are those of a prompt or a toolset.
+	Tools, Prompts []string
 	// Status is nil for objects of files and servers.
 	Status *v1.Status
 	// State is the answer of an MCP server if it was queried.
@@ -95,6 +97,14 @@ func (d *Describe) describe(ctx context.Context, w *Workspace, kind, name string
 			return nil, err
 		}
 	}
+	if t, ok := r.Object.(*v1.Toolset); ok {
+		if !d.Offline {
+			states = w.ask(ctx)
+		}
+		if err := r.contents(w.Registry, t, states); err != nil {
+			return nil, err
+		}
+	}
 	key := r.Object.Head().Key()
 	if !w.OfFiles && r.Server == (v1.Key{}) {
 		rec, err := w.Store.Get(ctx, key)
@@ -148,6 +158,40 @@ func (r *Described) tool(ctx context.Context, w *Workspace) error {
 		}
 	}
 	return err
+}
+
+// contents lists the tools and prompts of a toolset.
+func (r *Described) contents(reg *registry.Registry, t *v1.Toolset, states []mcp.ServerState) error {
+	all, err := reg.List(registry.Query{})
+	if err != nil {
+		return err
+	}
+	for _, it := range all.Items {
+		h := it.Object.Head()
+		name := h.Metadata.Name
+		if h.Namespace() != t.Namespace() {
+			name = h.Namespace() + "/" + name
+		}
+		switch {
+		case !search.Contains(t, h.Kind, it.Subject):
+		case h.Kind == v1.KindTool:
+			r.Tools = append(r.Tools, name)
+		case h.Kind == v1.KindPrompt:
+			r.Prompts = append(r.Prompts, name)
+		}
+	}
+	for _, s := range states {
+		server, err := reg.Get(v1.KindMCPServer, s.Key.Namespace, s.Key.Name)
+		if err != nil {
+			return err
+		}
+		for _, p := range s.Prompts {
+			if o := server.Subject.Offered(p.Name); search.Contains(t, v1.KindPrompt, o) {
+				r.Prompts = append(r.Prompts, o.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // toolsOf lists the tools that a prompt names, without querying servers.

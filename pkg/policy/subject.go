@@ -29,6 +29,11 @@ type Subject struct {
 	Bare bool
 }
 
+// Offered returns the subject of a tool or prompt that an MCP server offers, from the subject of the server.
+func (t *Subject) Offered(remote string) Subject {
+	return Subject{Namespace: t.Namespace, Name: t.Server + "__" + remote, ServerLabels: t.ServerLabels, Server: t.Server, Remote: remote, Discovered: true}
+}
+
 // names returns the unambiguous names of the tool, its own name first.
 func (t *Subject) names() []string {
 	all := []string{t.Name, t.Namespace + "/" + t.Name}
