@@ -89,8 +89,8 @@ func walk(path string, v any, depth int, fs *[]v1.Violation) {
 	}
 }
 
-// Object returns the findings of all texts of an object that models read: those of a [Tool], or the overrides of an
-// MCPServer.
+// Object returns the findings of all texts of an object that models read: those of a [Tool], the overrides of an
+// MCPServer, or the description of a Toolset.
 func Object(o v1.Object) []v1.Violation {
 	switch o := o.(type) {
 	case *v1.Tool:
@@ -103,6 +103,8 @@ func Object(o v1.Object) []v1.Violation {
 			all = append(all, Schema(path+"/input_schema", o.Spec.Overrides[name].InputSchema)...)
 		}
 		return all
+	case *v1.Toolset: // clients pass it to models as the instructions of the server
+		return Text("/spec/description", o.Spec.Description)
 	}
 	return nil
 }

@@ -188,17 +188,19 @@ func (s *snapshot) checkPolicy(p *v1.ToolPolicy) []v1.Violation {
 	}}
 }
 
-// checkToolset warns about toolsets that share a name, because a client asks for a toolset by its name alone.
-func (s *snapshot) checkToolset(t *v1.Toolset) (fs []v1.Violation) {
-	for _, o := range s.objects {
-		if h := o.Head(); h.Kind == v1.KindToolset && h.Metadata.Name == t.Metadata.Name && h.Namespace() != t.Namespace() {
-			fs = append(fs, v1.Violation{
-				Path: "/metadata/name", Expected: "a name of its own", Got: t.Metadata.Name, Severity: v1.SeverityWarning,
-				Message: fmt.Sprintf("namespace %q has a toolset %q too, and clients know toolsets by name: rename one, or serve one namespace with -n", h.Namespace(), t.Metadata.Name),
-			})
-		}
+// checkToolset warns about a toolset with a longer address than its name, because another toolset has the name too.
+func (s *snapshot) checkToolset(t *v1.Toolset) []v1.Violation {
+	i := slices.IndexFunc(s.objects, func(o v1.Object) bool {
+		h := o.Head()
+		return h.Kind == v1.KindToolset && h.Metadata.Name == t.Metadata.Name && h.Namespace() != t.Namespace()
+	})
+	if i < 0 || t.Namespace() == v1.DefaultNamespace {
+		return nil
 	}
-	return fs
+	return []v1.Violation{{
+		Path: "/metadata/name", Expected: "a name of its own", Got: t.Metadata.Name, Severity: v1.SeverityWarning,
+		Message: fmt.Sprintf("namespace %q has a toolset %q too: a server of both offers this one at /mcp/%s.%s", s.objects[i].Head().Namespace(), t.Metadata.Name, t.Namespace(), t.Metadata.Name),
+	}}
 }
 
 func (s *snapshot) hasServer(namespace string) bool {
