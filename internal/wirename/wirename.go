@@ -54,9 +54,15 @@ func short(id ID) string { return id.Name }
 func long(id ID) string { return id.Namespace + "__" + id.Name }
 
 func hashed(id ID) string {
-	const tail = 8
-	stem := Clean(short(id))
-	return stem[:min(len(stem), maxName-1-tail)] + "_" + hash(id.Full)[:tail]
+	return Stem(short(id)) + "_" + hash(id.Full)[:hashLength]
+}
+
+const hashLength = 8
+
+// Stem returns what every form of a name without its namespace begins with.
+func Stem(name string) string {
+	clean := Clean(name)
+	return clean[:min(len(clean), maxName-1-hashLength)]
 }
 
 // claim gives a form of their names to those of rest that are alone in it, or the

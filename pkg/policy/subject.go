@@ -45,6 +45,43 @@ func (t *Subject) names() []string {
 	return all
 }
 
+// named reports whether a pattern matches one of names. It builds no name, because most patterns match few of many tools.
+func (t *Subject) named(pattern string) bool {
+	for namespace, slash := t.Namespace, "/"; ; namespace, slash = "", "" {
+		if fitsJoined(pattern, namespace, slash, t.Name) || t.Server != "" && (fitsJoined(pattern, namespace, slash, t.Server, "__", t.Remote) ||
+			fitsJoined(pattern, namespace, slash, t.Server, ".", t.Remote) || fitsJoined(pattern, namespace, slash, v1.MCPPrefix, t.Server, "__", t.Remote)) {
+			return true
+		}
+		if slash == "" {
+			return false
+		}
+	}
+}
+
+// fitsJoined is [v1.MatchPattern] for a name in parts.
+func fitsJoined(pattern string, parts ...string) bool {
+	rest, open := strings.CutSuffix(pattern, "*")
+	for _, part := range parts {
+		n := min(len(rest), len(part))
+		if rest[:n] != part[:n] {
+			return false
+		}
+		if rest = rest[n:]; n < len(part) {
+			return open
+		}
+	}
+	return rest == ""
+}
+
+// mayAlias reports whether a pattern may match one of aliases: it agrees with the beginning of one.
+func (t *Subject) mayAlias(pattern string) bool {
+	stem := strings.TrimSuffix(pattern, "*")
+	return slices.ContainsFunc([]string{wirename.Stem(t.Name), wirename.Clean(t.Namespace), t.Namespace, t.Remote}, func(begin string) bool {
+		n := min(len(stem), len(begin))
+		return stem[:n] == begin[:n]
+	})
+}
+
 // aliases returns further names, which other tools may also have: the names that clients and models use, and the name
 // on the server.
 func (t *Subject) aliases() []string {
@@ -81,7 +118,7 @@ type fit struct{ pattern, name string }
 // among returns the first name of the tool that matches a pattern. Rules that refuse or restrict use it, so it checks
 // every name, even names that other tools also have.
 func (t *Subject) among(patterns []string) (fit, bool) {
-	if len(patterns) == 0 {
+	if !slices.ContainsFunc(patterns, func(p string) bool { return t.named(p) || t.mayAlias(p) }) {
 		return fit{}, false
 	}
 	for _, names := range [...][]string{t.names(), t.aliases()} {
@@ -97,9 +134,11 @@ func (t *Subject) among(patterns []string) (fit, bool) {
 // allowed is among for rules that allow a tool. A server chooses the names of its tools, so such a name alone is
 // enough only if the pattern is the exact name and the name reaches this tool.
 func (t *Subject) allowed(patterns []string) (fit, bool) {
-	for _, n := range t.names() {
-		if p := firstFit(patterns, n); p != "" {
-			return fit{p, n}, true
+	if slices.ContainsFunc(patterns, t.named) {
+		for _, n := range t.names() {
+			if p := firstFit(patterns, n); p != "" {
+				return fit{p, n}, true
+			}
 		}
 	}
 	if t.Server != "" && t.Bare && slices.Contains(patterns, t.Remote) {
