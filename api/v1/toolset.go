@@ -43,6 +43,10 @@ const (
 	DefaultListTokens = 8000
 )
 
+// BytesPerToken estimates the tokens of a text: English and JSON take about four bytes per token in the vocabularies of
+// current models.
+const BytesPerToken = 4
+
 // ToolsetSpec says what is in a toolset, who may use it and how clients find its tools. A name without a namespace means
 // an object in the toolset's own namespace; NAMESPACE/NAME means an object elsewhere.
 type ToolsetSpec struct {

@@ -32,6 +32,7 @@ func (c *Console) apiTable() []apiRoute {
 		{"POST /api/tools/{namespace}/{name}/call", c.apiCall},
 		{"POST /api/tools/{namespace}/{name}/plan", c.apiPlan},
 		{"POST /api/tools/{namespace}/{name}/explain", c.apiExplain},
+		{"GET /api/toolsets", c.apiToolsets},
 		{"GET /api/approvals", c.apiApprovals},
 		{"GET /api/approvals/{id}", c.apiApproval},
 		{"POST /api/approvals/{id}", c.apiDecide},
@@ -102,7 +103,7 @@ func items[T any](all []T) list {
 }
 
 func (c *Console) apiTools(r *request) (any, error) {
-	found := listTools(r)
+	found := listTools(r, r.view.Tools())
 	out := items(found.Tools)
 	out.Total = found.Total
 	return out, nil

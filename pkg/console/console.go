@@ -156,6 +156,7 @@ func (c *Console) pageRoutes() []pageRoute {
 		{"GET /tools/{namespace}/{name}", c.tool},
 		{"GET /tools/{namespace}/{name}/try", c.try},
 		{"POST /tools/{namespace}/{name}/try", c.try},
+		{"GET /toolsets/{namespace}/{name}", c.toolset},
 		{"GET /approvals", c.approvals},
 		{"GET /approvals/{id}", c.approval},
 		{"POST /approvals/{id}", c.decide},

@@ -92,6 +92,7 @@ func TestOpenAPIIsTrue(t *testing.T) {
 		{"get /calls/{call}", "calls/" + calls.Items[0].CallID, "bob", "", 200},
 		{"get /calls/{call}", "calls/none", "bob", "", 404},
 		{"get /servers", "servers", "bob", "", 200},
+		{"get /toolsets", "toolsets", "bob", "", 200},
 		{"get /prompts", "prompts", "bob", "", 200},
 		{"post /prompts/{namespace}/{owner}", "prompts/default/greet", "bob", `{"args":{"name":"A","times":1,"mood":"kind"}}`, 200},
 		{"post /prompts/{namespace}/{owner}", "prompts/default/greet", "bob", `{"args":{}}`, 422},

@@ -98,7 +98,7 @@ func TestOpenAPISchemas(t *testing.T) {
 	}
 	now := schemas{}
 	for _, v := range []any{
-		toolRow{}, toolAnswer{}, v1.Result{}, planView{}, policy.Explanation{}, approvalView{}, callView{}, serverView{}, auditCheck{},
+		toolRow{}, toolAnswer{}, toolsetRow{}, v1.Result{}, planView{}, policy.Explanation{}, approvalView{}, callView{}, serverView{}, auditCheck{},
 		promptRow{}, renderAnswer{}, testView{}, changesView{}, changePage{},
 	} {
 		now.of(reflect.TypeOf(v))

@@ -56,11 +56,13 @@ func rowOf(view gateway.View, it registry.Item) toolRow {
 // toolsPage is a page of the list of tools.
 type toolsPage struct {
 	listPage[registry.Item]
-	Tools []toolRow
+	Tools    []toolRow
+	Toolsets []toolsetRow // links
+	Toolset  *toolsetRow  // of which these are the tools; nil for all tools
 }
 
-func listTools(r *request) toolsPage {
-	p := toolsPage{listPage: listOf(r.Request, "", r.view.Tools(), []column[registry.Item]{
+func listTools(r *request, all []registry.Item) toolsPage {
+	p := toolsPage{listPage: listOf(r.Request, "", all, []column[registry.Item]{
 		{name: "name", title: "Name", given: true, text: func(it *registry.Item) string { return it.FullName }},
 		{name: "state", title: "State", chosen: true, choices: []string{stateReady, stateHeld, stateBlocked, stateNotReady}, text: func(it *registry.Item) string {
 			switch {
@@ -110,7 +112,11 @@ const (
 )
 
 func (c *Console) tools(r *request) error {
-	c.show(r, http.StatusOK, "tools", "Tools", "tools", listTools(r))
+	p := listTools(r, r.view.Tools())
+	for _, it := range c.toolsets(r) {
+		p.Toolsets = append(p.Toolsets, toolsetLink(it))
+	}
+	c.show(r, http.StatusOK, "tools", "Tools", "tools", p)
 	return nil
 }
 

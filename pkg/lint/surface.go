@@ -169,17 +169,13 @@ func badIgnores(s *surface, found func(Finding)) {
 	}
 }
 
-// bytesPerToken is an estimate: English text and JSON take about four bytes per token in the
-// vocabularies of current models.
-const bytesPerToken = 4
-
 // cost estimates the tokens of a tool definition.
 func (t *tool) cost() int {
 	schema := json.RawMessage("{}")
 	if t.manifest != nil {
 		schema = t.manifest.Spec.InputSchema
 	}
-	return (len(t.name) + len(t.description) + len(schema) + len(`{"name":"","description":"","parameters":},`)) / bytesPerToken
+	return (len(t.name) + len(t.description) + len(schema) + len(`{"name":"","description":"","parameters":},`)) / v1.BytesPerToken
 }
 
 // offered returns the tools that models see.
@@ -191,7 +187,7 @@ func (s *surface) offered() []*tool {
 
 func (s *surface) tokens() Tokens {
 	tools := s.offered()
-	sum := Tokens{Estimate: fmt.Sprintf("%d bytes a token", bytesPerToken), Tools: len(tools)}
+	sum := Tokens{Estimate: fmt.Sprintf("%d bytes a token", v1.BytesPerToken), Tools: len(tools)}
 	for _, t := range tools {
 		sum.Total += t.cost()
 	}

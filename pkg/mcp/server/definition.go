@@ -49,6 +49,15 @@ func newDefinition(name string, o Offer) definition {
 	return w
 }
 
+// Size returns the number of bytes that the tool takes in a list for clients.
+func (o Offer) Size() int {
+	raw, err := json.Marshal(newDefinition(o.Tool.Metadata.Name, o))
+	if err != nil { // it is not listed
+		return 0
+	}
+	return len(raw)
+}
+
 // annotations returns hints in the form of MCP; nil if no hint is set.
 func annotations(h *v1.Hints) json.RawMessage {
 	if h.ReadOnly == nil && h.Destructive == nil && h.Idempotent == nil && h.OpenWorld == nil {
