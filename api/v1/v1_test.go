@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -94,6 +95,12 @@ func TestValidate(t *testing.T) {
 		{"another PromptKit mode is a warning", tool(func(t *v1.Tool) { t.APIVersion, t.Spec.Mode = "promptkit.altairalabs.ai/v1", "my-executor" }), []string{
 			`warning: spec.mode: unknown value "my-executor": expected one of mock, live, mcp, exec`,
 		}},
+		{"many asks", tool(func(t *v1.Tool) {
+			t.Spec.Examples = slices.Repeat([]v1.ToolExample{{Ask: "x"}}, v1.MaxAsks+1)
+		}), []string{`spec.examples: 101 examples with ask: expected at most 100`}},
+		{"a tool that is named as the search is", tool(func(t *v1.Tool) { t.Metadata.Name = v1.FindTools }), []string{
+			`warning: metadata.name: clients that search for tools have a tool find_tools of the server itself, and cannot call this one directly: rename it`,
+		}},
 		{"a sound policy", policy(v1.ToolPolicySpec{Blocklist: []string{"a", "b*", "*"}, Allowlist: []string{}, MaxTotalToolCalls: n(0)}), nil},
 		{"a policy", policy(v1.ToolPolicySpec{
 			ToolChoice: "never", MaxTotalToolCalls: n(-1), Blocklist: []string{"", "a*b"},
@@ -144,6 +151,37 @@ func TestValidate(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+func TestToolset(t *testing.T) {
+	one, many := 1, 100
+	for _, tt := range []struct {
+		spec          v1.ToolsetSpec
+		tools, tokens int
+		want          bool
+	}{
+		{v1.ToolsetSpec{}, 40, 8000, true}, {v1.ToolsetSpec{}, 41, 10, false}, {v1.ToolsetSpec{}, 1, 8001, false},
+		{v1.ToolsetSpec{Discovery: v1.DiscoveryAuto, ListLimit: &many}, 41, 10, true}, {v1.ToolsetSpec{ListLimit: &one}, 2, 10, false}, {v1.ToolsetSpec{ListTokens: &one}, 1, 2, false},
+		{v1.ToolsetSpec{Discovery: v1.DiscoveryList, ListLimit: &one}, 1000, 100_000, true}, {v1.ToolsetSpec{Discovery: v1.DiscoverySearch}, 0, 0, false},
+	} {
+		if got := tt.spec.Lists(tt.tools, tt.tokens); got != tt.want {
+			t.Errorf("%+v lists %d tools of %d tokens: %v", tt.spec, tt.tools, tt.tokens, got)
+		}
+	}
+	for _, tt := range []struct {
+		spec      v1.ToolsetSpec
+		principal string
+		groups    []string
+		want      bool
+	}{
+		{v1.ToolsetSpec{}, "", nil, true}, {v1.ToolsetSpec{Principals: []string{"support-*"}}, "support-1", nil, true}, {v1.ToolsetSpec{Principals: []string{"support-*"}}, "ann", []string{"support-1"}, false},
+		{v1.ToolsetSpec{Principals: []string{"*"}}, "", nil, true}, {v1.ToolsetSpec{Principals: []string{"ann"}}, "", nil, false},
+		{v1.ToolsetSpec{Principals: []string{"ann"}, Groups: []string{"support"}}, "bob", []string{"ops", "support"}, true}, {v1.ToolsetSpec{Groups: []string{"support"}}, "support", nil, false},
+	} {
+		if got := tt.spec.Admits(tt.principal, tt.groups); got != tt.want {
+			t.Errorf("%+v admits %q of %q: %v", tt.spec, tt.principal, tt.groups, got)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/validate"
 	"toolctl.dev/toolctl/schemas"
@@ -53,6 +54,10 @@ var refusedManifests = map[string]map[string]string{
 		"duration below 0":            `{metadata: {name: a}, spec: {mock_result: 1, description: d, input_schema: {}, cache: {ttl: -5s}}}`,
 		"time below 0":                `{metadata: {name: a}, spec: {mock_result: 1, description: d, input_schema: {}, timeout_ms: -1}}`,
 		"empty redaction":             `{metadata: {name: a}, spec: {mock_result: 1, description: d, input_schema: {}, redact: [""]}}`,
+		"an empty keyword":            `{metadata: {name: a}, spec: {mock_result: 1, description: d, input_schema: {type: object}, keywords: [""]}}`,
+		"a keyword that is long":      "{metadata: {name: a}, spec: {mock_result: 1, description: d, input_schema: {type: object}, keywords: [" + strings.Repeat("x", v1.MaxKeyword+1) + "]}}",
+		"an ask that is long":         "{metadata: {name: a}, spec: {mock_result: 1, description: d, input_schema: {type: object}, examples: [{ask: " + strings.Repeat("x", v1.MaxAsk+1) + "}]}}",
+		"more keywords than many":     "{metadata: {name: a}, spec: {mock_result: 1, description: d, input_schema: {type: object}, keywords: [" + strings.Repeat("x, ", v1.MaxKeywords) + "x]}}",
 	},
 	"Prompt": {
 		"no template":      `{metadata: {name: a}, spec: {description: d}}`,
@@ -77,6 +82,17 @@ var refusedManifests = map[string]map[string]string{
 		"pattern of principal": `{metadata: {name: a}, spec: {match: {principals: [""]}}}`,
 		"unknown window":       `{metadata: {name: a}, spec: {limits: [{name: l, max_calls: 1, per: year}]}}`,
 		"below 0":              `{metadata: {name: a}, spec: {max_total_tool_calls: -1}}`,
+	},
+	"Toolset": {
+		"an entry of nothing":      `{metadata: {name: a}, spec: {include: [{}]}}`,
+		"pattern of tools":         `{metadata: {name: a}, spec: {exclude: [{tools: ["*x"]}]}}`,
+		"pattern of servers":       `{metadata: {name: a}, spec: {include: [{servers: [""]}]}}`,
+		"pattern of prompts":       `{metadata: {name: a}, spec: {include: [{prompts: ["a*b"]}]}}`,
+		"a group without a name":   `{metadata: {name: a}, spec: {groups: [""]}}`,
+		"discovery in other words": `{metadata: {name: a}, spec: {discovery: browse}}`,
+		"a list of nothing":        `{metadata: {name: a}, spec: {list_limit: 0}}`,
+		"fewer than no tokens":     `{metadata: {name: a}, spec: {list_tokens: -1}}`,
+		"an unknown field":         `{metadata: {name: a}, spec: {includes: []}}`,
 	},
 	"Scenario": {
 		"no turns":                `{metadata: {name: a}, spec: {turns: []}}`,
@@ -154,6 +170,8 @@ func TestSchemasRefuseWhatTheProgramRefuses(t *testing.T) {
 		"a draft-04 schema":   `{apiVersion: toolctl.dev/v1, kind: Tool, metadata: {name: a_b.c, labels: {toolctl.dev/group: A_1}}, spec: {mock_result: 1, description: d, cache: {ttl: 1h30m}, input_schema: {$schema: "http://json-schema.org/draft-04/schema#", type: object, properties: {n: {type: integer, minimum: 1, exclusiveMinimum: true}}}}}`,
 		"a property named if": `{apiVersion: toolctl.dev/v1, kind: Tool, metadata: {name: a}, spec: {mock_result: 1, description: d, input_schema: {type: object, properties: {if: {type: [string, "null"]}, type: {enum: [a]}}, required: [if]}, output_schema: true}}`,
 		"a server":            `{apiVersion: toolctl.dev/v1, kind: MCPServer, metadata: {name: a}, spec: {url: "${URL}", headers: {A: b}}}`,
+		"an empty toolset":    `{apiVersion: toolctl.dev/v1, kind: Toolset, metadata: {name: a}, spec: {include: [], pinned: ["a-*"], list_limit: 1}}`,
+		"what people say":     `{apiVersion: toolctl.dev/v1, kind: Tool, metadata: {name: a}, spec: {mock_result: 1, description: d, keywords: [天気], examples: [{ask: "¿Llueve?"}], input_schema: {type: object}}}`,
 		"an empty policy":     `{apiVersion: toolctl.dev/v1, kind: ToolPolicy, metadata: {name: a}, spec: {blocklist: ["*", "a-*"]}}`,
 	} {
 		t.Run("taken/"+name, func(t *testing.T) { agree(t, "", text, true) })
