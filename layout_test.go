@@ -28,7 +28,7 @@ var layout = map[string]struct {
 }{
 	"api/v1":              {never: []string{module, "go.yaml.in/", "sigs.k8s.io/", "github.com/"}},
 	"pkg/manifest":        {may: []string{"api/v1", "internal/fileset", "internal/regular", "internal/ignore"}, never: []string{gojsonschema, santhosh, sdk}},
-	"pkg/search":          {may: []string{"api/v1", "pkg/policy"}, never: []string{sdk, "net/http"}},
+	"pkg/search":          {may: []string{"api/v1", "pkg/policy", "pkg/schema"}, never: []string{sdk, "net/http"}},
 	"pkg/schema":          {may: []string{"api/v1"}},
 	"pkg/validate":        {may: []string{"api/v1", "pkg/schema"}},
 	"internal/clip":       {},
@@ -52,7 +52,7 @@ var layout = map[string]struct {
 	"internal/callctx":    {may: []string{"api/v1"}},
 	"pkg/permit":          {may: []string{"api/v1", "internal/netaddr"}},
 	"pkg/policy":          {may: []string{"api/v1", "internal/wirename"}},
-	"pkg/registry":        {may: []string{"internal/tracing", "pkg/schema", "api/v1", "internal/callctx", "pkg/validate", "pkg/policy", "internal/redact", "internal/budget", "pkg/prompt"}, never: []string{"net/http"}},
+	"pkg/registry":        {may: []string{"internal/tracing", "internal/wirename", "pkg/search", "pkg/schema", "api/v1", "internal/callctx", "pkg/validate", "pkg/policy", "internal/redact", "internal/budget", "pkg/prompt"}, never: []string{"net/http"}},
 	"pkg/executors":       {may: []string{"pkg/schema", "api/v1", "internal/proc", "internal/budget", "internal/regular", "internal/response", "internal/template", "internal/redact", "internal/netaddr", "internal/outbound", "internal/envref", "internal/jmespath"}, never: []string{sdk}},
 	"pkg/importer":        {may: []string{"api/v1", "internal/regular", "pkg/manifest"}, never: []string{sdk}},
 	"pkg/openapi":         {may: []string{"api/v1", "pkg/schema", "internal/netaddr", "internal/regular", "pkg/importer", "pkg/manifest", "pkg/validate"}, never: []string{sdk}},

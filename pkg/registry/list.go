@@ -51,6 +51,7 @@ type Item struct {
 	Subject policy.Subject
 
 	chain *policy.Chain // of a tool, or of a prompt that was queried by its name
+	owner *v1.MCPServer // of a tool that calls a server; nil for others
 }
 
 // Under evaluates the policies and an overlay, which may be nil, for a principal's calls of a tool, or of a prompt from
@@ -98,7 +99,7 @@ func (e *entry) item() Item {
 	switch o := e.object.(type) {
 	case *v1.Tool:
 		it.Blocked, it.FullName, it.chain = e.tool.chain.Blocked(), e.tool.fullName(), e.tool.chain
-		it.Subject = e.subject(o)
+		it.Subject, it.owner = e.subject(o), e.calls
 	case *v1.Prompt:
 		it.Subject = promptSubject(o.Head())
 	case *v1.MCPServer:

@@ -1,0 +1,51 @@
+package registry
+
+import (
+	"toolctl.dev/toolctl/internal/wirename"
+	"toolctl.dev/toolctl/pkg/search"
+)
+
+// Document returns what a search knows of a tool that clients call by the given name.
+func (i Item) Document(name string) search.Document {
+	return search.DocumentOf(name, i.Tool(), i.owner)
+}
+
+// Searchable is an index of tools by the names by which MCP clients know them.
+type Searchable struct {
+	*search.Index
+	// Tools are the tools of the index by these names.
+	Tools map[string]Item
+	wire  map[string]string // the names by Item.FullName
+}
+
+// NewSearchable returns an index of the tools for which in returns true. The names depend on all tools.
+func NewSearchable(tools []Item, in func(Item) bool) *Searchable {
+	ids := make([]wirename.ID, len(tools))
+	for i, it := range tools {
+		h := it.Object.Head()
+		ids[i] = wirename.ID{Namespace: h.Namespace(), Name: h.Metadata.Name, Full: it.FullName}
+	}
+	s := &Searchable{Tools: map[string]Item{}, wire: map[string]string{}}
+	var entries []*search.Entry
+	for i, name := range wirename.Names(ids) {
+		if name != "" && in(tools[i]) {
+			s.Tools[name], s.wire[tools[i].FullName] = tools[i], name
+			entries = append(entries, search.Analyse(tools[i].Document(name)))
+		}
+	}
+	s.Index = search.New(entries)
+	return s
+}
+
+// Name returns the name in the index of a tool that a person names in any form that [Registry.Lookup] accepts. It returns
+// "" if the index does not contain the tool.
+func (s *Searchable) Name(r *Registry, namespace, name string) string {
+	if _, ok := s.Tools[name]; ok {
+		return name
+	}
+	it, err := r.Lookup(namespace, name)
+	if err != nil {
+		return ""
+	}
+	return s.wire[it.FullName]
+}
