@@ -60,6 +60,21 @@ func WrittenOut(text, key string) (kind, variable string) {
 	return "", ""
 }
 
+// Written returns a text with the secrets that [WrittenOut] finds masked. A text with a private key is masked whole.
+func Written(text string) string {
+	folded := Fold(text)
+	for i, t := range secretForms {
+		if !HasAny(folded, t.needs) || !t.form().MatchString(text) {
+			continue
+		}
+		if i == 0 {
+			return Mask // the key itself follows what the expression matches
+		}
+		text = t.form().ReplaceAllString(text, Mask)
+	}
+	return text
+}
+
 var (
 	// unformed matches long texts that are neither a path nor prose, so they may be a secret without a known format.
 	unformed    = regexp.MustCompile(`^[A-Za-z0-9_~+=-][A-Za-z0-9._~+/=-]{15,}$`)

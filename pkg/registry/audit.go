@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 )
 
@@ -260,6 +262,27 @@ func (c *call) auditLine() *v1.AuditRecord {
 	}
 	*line = line.Bound()
 	return line
+}
+
+// AuditSearch writes a record of a search for tools: the caller is that of c, whose arguments are those of
+// [v1.FindTools], and of which the record has the query with secrets masked. The record has no namespace. A search calls
+// nothing, so it goes on even if the record cannot be written.
+func (r *Registry) AuditSearch(ctx context.Context, c v1.Call, took time.Duration) {
+	if r.audit.sink == nil {
+		return
+	}
+	var args struct {
+		Query string `json:"query"`
+	}
+	_ = json.Unmarshal(c.Args, &args) // a search without a query lists tools
+	args.Query = redact.Written(args.Query)
+	line := v1.AuditRecord{
+		Time: r.audit.now().Add(-took).UTC(), CallID: cmp.Or(c.ID, rand.Text()), Principal: c.Principal, Session: c.Session, Turn: c.Turn,
+		Tool: v1.FindTools, Args: jsontext.Of(args), Status: v1.StatusComplete, DurationMS: float64(took) / float64(time.Millisecond),
+	}.Bound()
+	if err := r.audit.write(ctx, &line, false); err != nil {
+		r.logAudit(ctx, &call{line: &line}, err)
+	}
 }
 
 func (r *Registry) logAudit(ctx context.Context, c *call, err error) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -250,5 +251,31 @@ func TestAuditBounds(t *testing.T) {
 	}
 	if l := log.lines[0]; !strings.HasPrefix(l.ArgsStart, `{"a":"\"é`) || len(l.ArgsStart) < 1000 {
 		t.Errorf("the start is %.100q", l.ArgsStart)
+	}
+}
+
+// A search is recorded with its query, in which secrets are masked, and goes on without an audit log.
+func TestAuditSearch(t *testing.T) {
+	log := &breaking{}
+	reg, err := registry.New(nil, registry.Options{Audit: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	search := v1.Call{ID: "c1", Principal: "ann", Session: "s1", Args: json.RawMessage(`{"query": "use ghp_0123456789abcdef & go", "limit": 5}`)}
+	reg.AuditSearch(t.Context(), search, 1500*time.Microsecond)
+	log.fail(errors.New("disk full"))
+	search.ID = "c2"
+	reg.AuditSearch(t.Context(), search, 0)
+	log.fail(nil)
+	reg.AuditSearch(t.Context(), v1.Call{Principal: "ann"}, 0)
+	if got := log.texts(); len(got) != 3 || got[0] != "c1 complete" || got[1] != "gap of 1: disk full" {
+		t.Fatalf("records %q", got)
+	}
+	line := log.lines[0]
+	if line.Tool != v1.FindTools || line.Namespace != "" || line.Principal != "ann" || line.Session != "s1" || line.DurationMS != 1.5 || string(line.Args) != `{"query":"use [REDACTED] & go"}` {
+		t.Errorf("record %+v with %s", line, line.Args)
+	}
+	if got := string(log.lines[2].Args); got != `{"query":""}` {
+		t.Errorf("a search without arguments is recorded with %s", got)
 	}
 }
