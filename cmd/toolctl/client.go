@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/action"
 )
 
@@ -28,8 +29,8 @@ func newClientConfigCmd(a *app) *cobra.Command {
 		Use:   "config CLIENT",
 		Short: "Print or write the configuration of an MCP client",
 		Long: `Print the configuration that connects a client to 'toolctl serve'. The client starts the
-server with the -f, -k, --store, -n, --locked, --lock-file and --allow-… flags given here
-($TOOLCTL_ALLOW_NETWORK becomes flags), or with --url connects to it over HTTP. With
+server with the -f, -k, --store, -n, --locked, --lock-file, --toolset and --allow-… flags
+given here ($TOOLCTL_ALLOW_NETWORK becomes flags), or with --url connects to it over HTTP. With
 --authoring it starts 'toolctl mcp authoring' instead. toolctl prints the target file to
 stderr. CLIENT is one of ` + strings.Join(names, ", ") + `.
 
@@ -43,6 +44,7 @@ have confirmed it. The rest of the file stays, the previous file is kept as FILE
 a file with values of variables is readable only by you.`,
 		Example: `  toolctl client config claude -f manifests/ > .mcp.json
   toolctl client config codex -f manifests/ --write
+  toolctl client config cursor -f manifests/ --toolset support
   toolctl client config cursor --authoring --write
   toolctl client config vscode --url https://tools.example.com/mcp --token-env TOOLS_TOKEN`,
 		Args:      exactArgs(1, "one of "+strings.Join(names, ", ")),
@@ -52,7 +54,7 @@ a file with values of variables is readable only by you.`,
 			if cmd.Flags().Changed("token-env") {
 				o.TokenEnv = &tokenEnv
 			}
-			if o.Authoring && !cmd.Flags().Changed("name") {
+			if !cmd.Flags().Changed("name") {
 				o.Name = ""
 			}
 			return o.run(cmd.Context())
@@ -60,7 +62,9 @@ a file with values of variables is readable only by you.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.URL, "url", "", "address of a running 'toolctl serve --http', such as http://127.0.0.1:8080/mcp")
-	f.StringVar(&o.Name, "name", "toolctl", "name of the server in the configuration; with --authoring the default is toolctl-authoring")
+	f.StringVar(&o.Name, "name", "toolctl", "name of the server in the configuration; the default is toolctl-authoring with --authoring, and toolctl-NAME with --toolset")
+	f.StringVar(&o.Toolset, "toolset", "", "connect to this toolset only")
+	_ = cmd.RegisterFlagCompletionFunc("toolset", o.completeNames(v1.KindToolset))
 	f.StringVar(&tokenEnv, "token-env", "TOOLCTL_TOKEN", "with --url: variable with the bearer token (default: none for a server on this machine, else TOOLCTL_TOKEN)")
 	f.BoolVar(&o.Authoring, "authoring", false, "connect an agent that writes manifests to 'toolctl mcp authoring' on the folder given with -f (default: the current folder)")
 	f.BoolVar(&o.Write, "write", false, "merge the server into the client's file")

@@ -41,6 +41,9 @@ Without --http, serve speaks MCP over stdin and stdout to the client that starts
 ends when the client closes stdin. With --http, it listens: /mcp serves clients of all
 protocol versions up to 2026-07-28, and /healthz and /readyz serve probes.
 
+Each Toolset is served at /mcp/NAME, with its own tools, prompts and resources, for the callers
+that it admits; --toolset serves one alone. See docs/toolsets.md.
+
 --ui serves the web console at /ui/: view tools, try calls, decide on approvals and follow
 calls. 'toolctl ui' and SIGUSR1 print a new sign-in link. See docs/console.md.
 
@@ -61,6 +64,7 @@ and metrics. See docs/observability.md.`,
   toolctl serve --http 127.0.0.1:8080 --watch
   toolctl serve -l team=pay --tools 'invoice-*'
   toolctl serve --prompt travel-advice
+  toolctl serve --toolset support
   toolctl serve --http 127.0.0.1:8080 --source 'git+https://git.example.com/team/tools//prod?ref=main'
   toolctl serve --http :8443 --token-file tokens --tls-cert cert.pem --tls-key key.pem`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -118,6 +122,8 @@ func (o *serveOptions) bind(cmd *cobra.Command) {
 	_ = f.MarkHidden("select")
 	f.StringArrayVar(&g.Subset.Tools, "tools", nil, "serve only tools with this name, which may end in *; may be repeated")
 	f.StringArrayVar(&g.Subset.Prompts, "prompt", nil, "serve only prompts with this name, which may end in *, and their tools; may be repeated")
+	f.StringVar(&g.Subset.Toolset, "toolset", "", "serve only this toolset, at /mcp too")
+	_ = cmd.RegisterFlagCompletionFunc("toolset", o.completeNames(v1.KindToolset))
 	_ = cmd.RegisterFlagCompletionFunc("tools", o.completeNames(v1.KindTool))
 	_ = cmd.RegisterFlagCompletionFunc("prompt", o.completeNames(v1.KindPrompt))
 	bindPull(f, &o.Pull)

@@ -117,7 +117,7 @@ func (v *Verifier) Ready() bool { return v.keys.count() > 0 }
 
 // Verify returns the claims of a token. Its error is [ErrUnavailable], or describes the problem without
 // showing any part of the token.
-func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
+func (v *Verifier) Verify(ctx context.Context, raw string, audiences ...string) (Token, error) {
 	if len(raw) > maxToken {
 		return Token{}, fmt.Errorf("the token is longer than %d bytes", maxToken)
 	}
@@ -141,7 +141,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 	if claims.Expiry == nil {
 		return Token{}, errors.New("the token has no exp: expected an expiry time")
 	}
-	expected := jwt.Expected{Issuer: v.opts.Issuer, AnyAudience: v.opts.Audiences, Time: v.opts.Now()}
+	expected := jwt.Expected{Issuer: v.opts.Issuer, AnyAudience: append(audiences, v.opts.Audiences...), Time: v.opts.Now()}
 	if err := claims.ValidateWithLeeway(expected, leeway); err != nil {
 		return Token{}, explain(err)
 	}

@@ -30,8 +30,10 @@ type Client struct {
 	*Config
 	// Client is one of [ClientNames].
 	Client string
-	// Name is the name of the server in the configuration. Default: toolctl.
+	// Name is the name of the server in the configuration. Default: toolctl, with the name of the toolset if there is one.
 	Name string
+	// Toolset is the toolset to connect to. Default: all content.
+	Toolset string
 	// URL is the address of a running server. Default: the client starts one.
 	URL string
 	// TokenEnv is the variable with the token for URL, or "" if no token is needed. Default: "" for a loopback address,
@@ -77,6 +79,9 @@ func (c *Client) Run(ctx context.Context) (*ClientEntry, error) {
 	if name == "" {
 		if name = "toolctl"; c.Authoring {
 			name = "toolctl-authoring"
+		}
+		if c.Toolset != "" {
+			name += "-" + strings.ReplaceAll(c.Toolset, ".", "-")
 		}
 	}
 	if !clientServerName.MatchString(name) {
@@ -131,6 +136,10 @@ func (c *Client) server(ctx context.Context) (s mcpclients.Server, err error) {
 	switch {
 	case c.Authoring && c.URL != "":
 		return s, usagef("--authoring and --url cannot be used together: the client starts 'toolctl mcp authoring' itself")
+	case c.Authoring && c.Toolset != "":
+		return s, usagef("--authoring and --toolset cannot be used together: the tools for manifests are in no toolset")
+	case c.Toolset != "" && !v1.IsName(c.Toolset):
+		return s, usagef("--toolset %q: expected the name of a toolset", c.Toolset)
 	case c.URL != "":
 		return c.remote()
 	case c.Authoring:
@@ -155,6 +164,13 @@ func (c *Client) remote() (s mcpclients.Server, err error) {
 		return s, usagef("--url %q: expected an address such as http://127.0.0.1:8080/mcp", c.URL)
 	}
 	s.URL = c.URL
+	if c.Toolset != "" {
+		at := strings.TrimSuffix(c.URL, "/")
+		if !strings.HasSuffix(u.Path, "/mcp") && !strings.HasSuffix(u.Path, "/mcp/") || u.RawQuery+u.Fragment != "" {
+			return s, usagef("--url %q with --toolset: expected an address that ends in /mcp", c.URL)
+		}
+		s.URL = at + "/" + c.Toolset
+	}
 	token := ""
 	if c.TokenEnv != nil {
 		token = *c.TokenEnv
@@ -204,6 +220,9 @@ func (c *Client) variables(ctx context.Context) ([]string, error) {
 	}); err != nil {
 		return nil, err
 	}
+	if c.Toolset != "" && !slices.ContainsFunc(objects, func(o v1.Object) bool { return c.isToolset(o.Head()) }) {
+		return nil, c.noToolset(objects)
+	}
 	names := map[string]bool{}
 	record := func(name string) (string, bool) {
 		if value, ok := c.env(name); ok && value != "" && name != "PATH" && name != "HOME" {
@@ -215,6 +234,27 @@ func (c *Client) variables(ctx context.Context) ([]string, error) {
 		names[strings.TrimPrefix(f.Expected, "environment variable ")] = true
 	}
 	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// isToolset reports whether an object may be the toolset.
+func (c *Client) isToolset(h *v1.Header) bool {
+	name := h.Metadata.Name
+	return h.Kind == v1.KindToolset && (c.Namespace == "" || h.Namespace() == c.Namespace) && (c.Toolset == name || c.Toolset == h.Namespace()+"."+name)
+}
+
+// noToolset returns the error for a toolset that does not exist.
+func (c *Client) noToolset(objects []v1.Object) error {
+	var names []string
+	for _, o := range objects {
+		if o.Head().Kind == v1.KindToolset {
+			names = append(names, o.Head().Metadata.Name)
+		}
+	}
+	missing := &v1.NotFoundError{Kind: v1.KindToolset, Name: c.Toolset}
+	if near := v1.Nearest(c.Toolset, names); near != "" {
+		missing.Candidates = []string{near}
+	}
+	return missing
 }
 
 // command returns the command that a client starts. Its paths are absolute, because clients start programs in a
@@ -266,6 +306,9 @@ func (c *Client) command() (mcpclients.Server, error) {
 	}
 	if c.Namespace != "" {
 		e.Args = append(e.Args, "-n", c.Namespace)
+	}
+	if c.Toolset != "" {
+		e.Args = append(e.Args, "--toolset", c.Toolset)
 	}
 	allowed, err := c.allowed()
 	e.Args = append(e.Args, allowed...)

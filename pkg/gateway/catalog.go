@@ -29,14 +29,15 @@ func newCatalog(g *Gateway) *catalog {
 }
 
 func (c *catalog) Contents() server.Contents {
-	all := server.Contents{Tools: c.tools(), Servers: c.upstreams(), Prompts: c.ownPrompts()}
+	served := c.served()
+	all := server.Contents{Tools: c.tools(served), Servers: c.upstreams(), Prompts: c.ownPrompts()}
 	all.Resources = c.ownResources(all)
+	all.Toolsets = c.parts(all, served)
 	return all
 }
 
-func (c *catalog) tools() []server.Offer {
+func (c *catalog) tools(served []registry.Item) []server.Offer {
 	definitions := newDefinitions(c.servers.Upstreams)
-	served := c.served()
 	own := c.overlay()
 	offers := make([]server.Offer, 0, len(served))
 	for _, it := range served {

@@ -107,6 +107,9 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 	}
 	g.servers.attach(g.reg)
 	g.catalog = newCatalog(g)
+	if err := g.catalog.checkToolset(); err != nil {
+		return nil, err
+	}
 	if o.TokenFile != "" {
 		if err = g.watchTokens(); err != nil {
 			return nil, err
@@ -199,9 +202,9 @@ func (g *Gateway) mcpOptions() mcp.Options {
 				s.ResourceUpdated(uri)
 			}
 		},
-		OnListChanged: func(_ v1.Key, list string) {
+		OnListChanged: func(server v1.Key, list string) {
 			if s := g.server.Load(); s != nil {
-				s.ListChanged(list)
+				s.ListChanged(server, list)
 			}
 		},
 	}

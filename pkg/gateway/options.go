@@ -117,4 +117,7 @@ type Subset struct {
 	// Prompts are prompt names that may end in *. Only those prompts and the tools that they name are served. If it
 	// selects a single prompt, the policy of that prompt applies to every call. Default: all.
 	Prompts []string
+	// Toolset is the address of a toolset, see [Gateway.Toolsets]. Only that toolset is served, at /mcp too. Default: all
+	// toolsets, and everything at /mcp.
+	Toolset string
 }

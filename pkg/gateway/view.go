@@ -10,6 +10,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/search"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -27,8 +28,10 @@ func (g *Gateway) View(principal string) View { return View{g, principal} }
 // those that are not ready.
 func (v View) Tools() []registry.Item {
 	served := v.g.catalog.served()
-	own := v.g.catalog.overlay()
-	return slices.DeleteFunc(served, func(it registry.Item) bool { return !v.sees(it, own) })
+	own, alone := v.g.catalog.overlay(), v.g.catalog.alone()
+	return slices.DeleteFunc(served, func(it registry.Item) bool {
+		return !v.sees(it, own) || alone != nil && !search.Contains(alone, v1.KindTool, it.Subject)
+	})
 }
 
 // sees reports whether a tool that others can call is not blocked for the principal.
@@ -54,7 +57,7 @@ func (v View) Tool(name string) (registry.Item, error) {
 	c := v.g.catalog
 	it, err := c.reg.Lookup("", name)
 	if err == nil && it.FullName == name && v.sees(it, c.overlay()) {
-		if len(c.Tools) == 0 && len(c.Prompts) == 0 && c.Selector == "" && (c.Namespace == "" || c.Namespace == it.Tool().Namespace()) {
+		if len(c.Tools) == 0 && len(c.Prompts) == 0 && c.Selector == "" && c.Toolset == "" && (c.Namespace == "" || c.Namespace == it.Tool().Namespace()) {
 			return it, nil
 		}
 		all := v.Tools()

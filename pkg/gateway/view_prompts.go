@@ -10,6 +10,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/search"
 )
 
 // Prompt is a Prompt manifest, or a prompt of an MCP server.
@@ -29,7 +30,7 @@ type Prompt struct {
 
 // Prompts returns the served prompts, sorted by name and including those that are not ready.
 func (v View) Prompts() []Prompt {
-	c := v.g.catalog
+	c, alone := v.g.catalog, v.g.catalog.alone()
 	ready := c.fillPrompts().prompts
 	var all []Prompt
 	if len(c.Tools) == 0 || len(c.Prompts) > 0 {
@@ -39,7 +40,7 @@ func (v View) Prompts() []Prompt {
 		}
 		for _, it := range page.Items {
 			m, key := it.Object.(*v1.Prompt), it.Object.Head().Key()
-			if !c.wantsPrompt(key.Namespace, key.Name) {
+			if !c.wantsPrompt(key.Namespace, key.Name) || alone != nil && !search.Contains(alone, v1.KindPrompt, it.Subject) {
 				continue
 			}
 			one := Prompt{Owner: key, Source: m.Head().Source, Reasons: it.Reasons}
@@ -51,7 +52,11 @@ func (v View) Prompts() []Prompt {
 			all = append(all, one)
 		}
 	}
-	for _, s := range c.upstreams() {
+	upstreams := c.upstreams()
+	if alone != nil {
+		upstreams = c.upstreamsIn(alone, upstreams)
+	}
+	for _, s := range upstreams {
 		for _, p := range s.Prompts {
 			all = append(all, Prompt{Prompt: p, Owner: s.Key, Ready: true})
 		}

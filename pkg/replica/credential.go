@@ -34,6 +34,7 @@ const passedParams = "Mcp-Param-" // prefix of the headers with arguments (MCP 2
 
 // Caller is the sender of a forwarded request.
 type Caller struct {
+	Toolset   string    `json:"o,omitempty"` // the toolset in the address of the request
 	Principal string    `json:"p,omitempty"`
 	Groups    []string  `json:"g,omitempty"`
 	Scopes    []string  `json:"s,omitempty"`

@@ -37,7 +37,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (res answer, err erro
 	defer cancel(nil)
 	defer s.calls.OnStop(func() { cancel(admission.ErrStopping) })()
 
-	offer, ok := lookup(ctx, s, name, func(o *offers) (offered, bool) { known, ok := o.byName[name]; return known, ok })
+	offer, ok := lookup(ctx, s, r.toolset, name, func(o *offers) (offered, bool) { known, ok := o.byName[name]; return known, ok })
 	if !ok {
 		return nil, unknownTool(name)
 	}
@@ -66,7 +66,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (res answer, err erro
 	defer release()
 	began := time.Now()
 	finish := func(res v1.Result, err error) (answer, error) {
-		s.log(ctx, call, offer.Offer, res, err, time.Since(began))
+		s.log(ctx, r, call, offer.Offer, res, err, time.Since(began))
 		return s.outcome(ctx, r, name, offer.Offer, res, err)
 	}
 	defer func() { // a panic of the catalog must end only its call
@@ -160,13 +160,16 @@ func metaText(r *request, key string) (string, error) {
 }
 
 // log writes one line for a call. It does not log arguments and results.
-func (s *Server) log(ctx context.Context, call v1.Call, o Offer, res v1.Result, err error, took time.Duration) {
+func (s *Server) log(ctx context.Context, r *request, call v1.Call, o Offer, res v1.Result, err error, took time.Duration) {
 	if s.opts.AccessLog == nil {
 		return
 	}
 	level, attrs := slog.LevelInfo, []slog.Attr{
 		slog.String("call_id", call.ID), slog.String("tool", o.Name), slog.String("session", call.Session),
 		slog.String("status", res.Status), slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+	}
+	if r.toolset != "" {
+		attrs = append(attrs, slog.String("toolset", r.toolset))
 	}
 	if call.Principal != "" {
 		attrs = append(attrs, slog.String("principal", call.Principal))

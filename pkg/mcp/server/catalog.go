@@ -46,6 +46,25 @@ type Contents struct {
 	// Prompts and Resources are those of manifests.
 	Prompts   []Prompt
 	Resources []Resource
+	// Toolsets are parts of the content with addresses of their own.
+	Toolsets []Toolset
+}
+
+// Toolset is a part of the content of a [Catalog] at /mcp/NAME. Its tools and prompts have the same names there as at
+// /mcp. Sessions, streams, subscriptions and suspended calls belong to one toolset.
+type Toolset struct {
+	// Name is the part of the address after /mcp/. "" makes the toolset the content of /mcp, which otherwise is all
+	// content.
+	Name string
+	// Spec says who may use the toolset over HTTP, and what its clients see. Spec.Include and Spec.Exclude have no
+	// effect here.
+	Spec v1.ToolsetSpec
+	// Tools are the tools, by Offer.Name. The value is true for a tool that clients always see.
+	Tools map[string]bool
+	// Servers, Prompts and Resources are parts of those in [Contents].
+	Servers   []Upstream
+	Prompts   []Prompt
+	Resources []Resource
 }
 
 // Offer is one tool of a [Catalog].

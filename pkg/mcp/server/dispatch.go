@@ -265,11 +265,11 @@ func (s *Server) initialize(ctx context.Context, r *request) (answer, error) {
 	} else if !r.session.begin(version, can) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "duplicate initialize"}
 	}
-	return &welcome{Version: version, Capabilities: offered, Info: s.impl(), Instructions: s.instructions(ctx)}, nil
+	return &welcome{Version: version, Capabilities: offered, Info: s.impl(), Instructions: s.instructions(ctx, r)}, nil
 }
 
-func (s *Server) discover(ctx context.Context, _ *request) (answer, error) {
-	return &welcome{Versions: wire.Versions, Capabilities: capabilities, Instructions: s.instructions(ctx), cacheable: s.cacheable("public")}, nil
+func (s *Server) discover(ctx context.Context, r *request) (answer, error) {
+	return &welcome{Versions: wire.Versions, Capabilities: capabilities, Instructions: s.instructions(ctx, r), cacheable: s.cacheable("public")}, nil
 }
 
 // setLevel answers logging/setLevel (MCP specification, server/utilities/logging).

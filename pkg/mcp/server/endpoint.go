@@ -52,9 +52,9 @@ func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*end
 	return d, err
 }
 
-// route returns the entrance for MCP clients.
-func (d *endpoint) route() admission.Route {
-	return admission.Route{Pattern: "/mcp", Kind: kindOf, Enter: d.enter}
+// routes returns the entrances for MCP clients.
+func (d *endpoint) routes() []admission.Route {
+	return []admission.Route{{Pattern: "/mcp", Kind: kindOf, Enter: d.enter}, {Pattern: "/mcp/{toolset}", Kind: kindOf, Enter: d.enter}}
 }
 
 // kindOf returns the kind of an MCP request, to recognize streams.
@@ -76,6 +76,8 @@ func (d *endpoint) serve(c caller) http.HandlerFunc {
 			var stop func()
 			r, stop = c.lasting(r, ends)
 			defer stop()
+			r, stop = d.server.allowed(&c, r)
+			defer stop()
 			defer d.server.observer.stream()()
 		}
 		in := receive(r)
@@ -88,10 +90,10 @@ func (d *endpoint) serve(c caller) http.HandlerFunc {
 			noMethod(w, http.MethodPost)
 			return
 		case r.Method == http.MethodGet:
-			d.get(w, r, c.Principal)
+			d.get(w, r, c)
 			return
 		case r.Method == http.MethodDelete:
-			d.remove(w, r, c.Principal)
+			d.remove(w, r, c)
 			return
 		default:
 			noMethod(w, "GET, POST, DELETE")

@@ -43,7 +43,7 @@ func acceptMessage(w http.ResponseWriter, r *http.Request, in *received) bool {
 // request creates the request for a message, and its response.
 func (in *received) request(w http.ResponseWriter, r *http.Request, c caller) (*request, *response) {
 	out := &response{w: w, control: http.NewResponseController(w), chunked: r.ProtoAtLeast(1, 1)}
-	return &request{Message: in.message, principal: c.Principal, header: r.Header, body: in.body, to: out}, out
+	return &request{Message: in.message, toolset: c.toolset, principal: c.Principal, header: r.Header, body: in.body, to: out}, out
 }
 
 // unsaidVersion is the version of clients without the version header, which later versions require.
@@ -98,7 +98,7 @@ func (d *endpoint) headersAgree(q *request, version, said string) *jsonrpc.Error
 	}
 	if q.Method == methodCall {
 		name, _ := q.Params.Text("name")
-		if text := d.server.set.Load().paramHeaders(name, q.Params.Get("arguments"), h); text != "" {
+		if text := d.server.offers(q.toolset).paramHeaders(name, q.Params.Get("arguments"), h); text != "" {
 			return mismatch(text)
 		}
 	}
@@ -113,7 +113,7 @@ func (d *endpoint) initialize(w http.ResponseWriter, r *http.Request, c caller, 
 		return
 	}
 	s := d.server
-	n := s.open(s.newSessionID(), q.principal, d.opts.SessionTimeout, d.sessions)
+	n := s.open(s.newSessionID(), q.principal, q.toolset, d.opts.SessionTimeout, d.sessions)
 	if n == nil {
 		d.sessions.Give(q.principal)
 		unavailable(w, admission.ErrStopping.Error())
@@ -130,15 +130,21 @@ func (d *endpoint) initialize(w http.ResponseWriter, r *http.Request, c caller, 
 	out.answer(q.ID, res, failed, false)
 }
 
+const noSuchSession = "session not found"
+
 // member returns the session of a request, which is in use until done is called. It responds with an error
 // if there is no such session.
-func (d *endpoint) member(w http.ResponseWriter, r *http.Request, principal string) (n *session, done func()) {
+func (d *endpoint) member(w http.ResponseWriter, r *http.Request, c caller) (n *session, done func()) {
 	id := r.Header.Get(wire.HeaderSession)
 	n, done = d.server.find(id)
 	switch {
 	case n == nil:
-		http.Error(w, "session not found", http.StatusNotFound)
-	case n.user != principal:
+		http.Error(w, noSuchSession, http.StatusNotFound)
+	case n.toolset != c.toolset:
+		done()
+		http.Error(w, noSuchSession, http.StatusNotFound)
+		return nil, nil
+	case n.user != c.Principal:
 		done()
 		http.Error(w, "session user mismatch", http.StatusForbidden)
 		return nil, nil
@@ -149,7 +155,7 @@ func (d *endpoint) member(w http.ResponseWriter, r *http.Request, principal stri
 // inSession answers a message of a client of 2025-11-25 or older.
 func (d *endpoint) inSession(w http.ResponseWriter, r *http.Request, c caller, in *received) {
 	q, out := in.request(w, r, c)
-	n, done := d.member(w, r, q.principal)
+	n, done := d.member(w, r, c)
 	if n == nil {
 		return
 	}
@@ -212,12 +218,12 @@ func duplicate(id json.RawMessage) *jsonrpc.Error {
 }
 
 // get serves the stream for messages outside of requests, or resumes the stream of a request.
-func (d *endpoint) get(w http.ResponseWriter, r *http.Request, principal string) {
+func (d *endpoint) get(w http.ResponseWriter, r *http.Request, c caller) {
 	if r.Header.Get(wire.HeaderSession) == "" {
 		http.Error(w, "Bad Request: GET requires an "+wire.HeaderSession+" header", http.StatusBadRequest)
 		return
 	}
-	n, done := d.member(w, r, principal)
+	n, done := d.member(w, r, c)
 	if n == nil {
 		return
 	}
@@ -263,12 +269,12 @@ func (d *endpoint) get(w http.ResponseWriter, r *http.Request, principal string)
 const maxSaid = 64
 
 // remove ends a session on request of its client.
-func (d *endpoint) remove(w http.ResponseWriter, r *http.Request, principal string) {
+func (d *endpoint) remove(w http.ResponseWriter, r *http.Request, c caller) {
 	if r.Header.Get(wire.HeaderSession) == "" {
 		http.Error(w, "Bad Request: DELETE requires an "+wire.HeaderSession+" header", http.StatusBadRequest)
 		return
 	}
-	n, done := d.member(w, r, principal)
+	n, done := d.member(w, r, c)
 	if n == nil {
 		return
 	}

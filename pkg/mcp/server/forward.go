@@ -43,7 +43,7 @@ func (d *endpoint) forwardToOwner(w http.ResponseWriter, r *http.Request, in *re
 			return false
 		}
 		if owner, _, ok = m.OpenSession(id); !ok {
-			http.Error(w, "session not found", http.StatusNotFound)
+			http.Error(w, noSuchSession, http.StatusNotFound)
 			return true
 		}
 	} else {
@@ -69,7 +69,7 @@ func (d *endpoint) forward(w http.ResponseWriter, r *http.Request, owner string,
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer d.server.calls.OnStop(func() { cancel(admission.ErrStopping) })()
-	c := replica.Caller{Principal: from.Principal, Groups: from.Groups, Scopes: from.scopes, Expires: from.Expires}
+	c := replica.Caller{Toolset: from.toolset, Principal: from.Principal, Groups: from.Groups, Scopes: from.scopes, Expires: from.Expires}
 	begun, err := d.server.opts.Replica.Forward(w, r.WithContext(ctx), owner, in.body.Bytes(), c)
 	if err == nil || r.Context().Err() != nil {
 		return
@@ -130,6 +130,9 @@ func (d *endpoint) enterForwarded(r *http.Request) admission.Entry {
 	if d.server.calls.Stopping() {
 		return admission.TurnAway(admission.Caller{}, http.StatusMisdirectedRequest, admission.ErrStopping.Error())
 	}
-	c := caller{Caller: Caller{Principal: f.Caller.Principal, Groups: f.Caller.Groups, Expires: f.Caller.Expires}, scopes: f.Caller.Scopes, forwarded: f}
+	c := caller{Caller: Caller{Principal: f.Caller.Principal, Groups: f.Caller.Groups, Expires: f.Caller.Expires}, scopes: f.Caller.Scopes, toolset: f.Caller.Toolset, forwarded: f}
+	if !d.server.set.Load().admits(&c) {
+		return missing(admission.Caller{Name: c.Principal})
+	}
 	return admission.Entry{Caller: admission.Caller{Name: c.Principal}, Answer: d.serve(c)}
 }

@@ -17,7 +17,8 @@ import (
 // caller is the sender of a request, according to its token.
 type caller struct {
 	Caller
-	scopes []string // of an OAuth token
+	scopes  []string // of an OAuth token
+	toolset string   // in the address of the request
 	// forwarded is set if another replica passed the request on.
 	forwarded *replica.Forwarded
 }
@@ -70,9 +71,13 @@ func (d *endpoint) identified(r *http.Request) admission.Entry {
 	if d.opts.authenticates() {
 		c, refused := d.authenticate(r)
 		if refused != nil { // also slows down attempts to guess tokens
-			return admission.Entry{Caller: admission.Stranger(r), Early: true, Answer: func(w http.ResponseWriter, _ *http.Request) { d.challenge(w, *refused) }}
+			return admission.Entry{Caller: admission.Stranger(r), Early: true, Answer: func(w http.ResponseWriter, _ *http.Request) { d.challenge(w, r.PathValue("toolset"), *refused) }}
 		}
 		in.Caller, known = admission.Principal(c.Principal), c
+	}
+	known.toolset = r.PathValue("toolset")
+	if !d.server.set.Load().admits(&known) {
+		return missing(in.Caller)
 	}
 	switch {
 	case d.server.calls.Stopping():
@@ -101,11 +106,11 @@ func (d *endpoint) authenticate(r *http.Request) (caller, *refusal) {
 	case presented == "" || strings.ContainsAny(presented, " \t,"):
 		return caller{}, &refusal{http.StatusBadRequest, "invalid_request", "the Authorization header is not Bearer and one token"}
 	}
-	return d.verify(r.Context(), presented)
+	return d.verify(r.Context(), r.PathValue("toolset"), presented)
 }
 
-// verify returns the caller that a token identifies.
-func (d *endpoint) verify(ctx context.Context, presented string) (caller, *refusal) {
+// verify returns the caller that a token for a toolset identifies.
+func (d *endpoint) verify(ctx context.Context, toolset, presented string) (caller, *refusal) {
 	if t := d.opts.Tokens; t != nil {
 		if known, ok := t.of(presented); ok {
 			return caller{Caller: Caller{Principal: known.name, Groups: known.groups, dropped: func(f func()) func() { return t.onDrop(known, f) }}}, nil
@@ -114,7 +119,7 @@ func (d *endpoint) verify(ctx context.Context, presented string) (caller, *refus
 			return caller{}, &refusal{http.StatusUnauthorized, "invalid_token", "the token is unknown"}
 		}
 	}
-	token, err := d.verifier.Verify(ctx, presented)
+	token, err := d.verifier.Verify(ctx, presented, d.opts.OAuth.audiences(toolset)...)
 	switch {
 	case errors.Is(err, access.ErrUnavailable), ctx.Err() != nil:
 		return caller{}, &refusal{http.StatusServiceUnavailable, "", access.ErrUnavailable.Error()}
@@ -131,14 +136,14 @@ func (d *endpoint) verify(ctx context.Context, presented string) (caller, *refus
 
 // challenge rejects a request and tells the client how to authenticate (RFC 6750, section 3; RFC 9728,
 // section 5.1; MCP specification, authorization).
-func (d *endpoint) challenge(w http.ResponseWriter, why refusal) {
+func (d *endpoint) challenge(w http.ResponseWriter, toolset string, why refusal) {
 	if why.status == http.StatusServiceUnavailable {
 		unavailable(w, why.text)
 		return
 	}
 	params := []string{`realm="toolctl"`}
 	if o := d.opts.OAuth; o != nil {
-		params = []string{fmt.Sprintf("resource_metadata=%q", o.metadataURL())}
+		params = []string{fmt.Sprintf("resource_metadata=%q", o.metadataURL(toolset))}
 		if len(o.Scopes) > 0 {
 			params = append(params, fmt.Sprintf("scope=%q", strings.Join(o.Scopes, " ")))
 		}

@@ -133,7 +133,8 @@ func (e *ListenError) Error() string {
 
 func (e *ListenError) Unwrap() error { return e.Err }
 
-// ListenAndServe serves HTTP at an address until ctx ends: MCP at /mcp, liveness at /healthz, and readiness
+// ListenAndServe serves HTTP at an address until ctx ends: MCP at /mcp and, for each
+// [Toolset], at /mcp/NAME, liveness at /healthz, and readiness
 // at /readyz. After ctx ends, /readyz has status 503. After Options.ShutdownDelay the server accepts no
 // more requests, ends the streams, lets calls continue for Options.DrainTimeout, ends the sessions, and
 // returns nil at most two seconds later, regardless of the clients. Any other error means that it cannot
@@ -296,11 +297,11 @@ func (s *Server) end(answered <-chan struct{}) {
 
 // routes lists all entrances of the server.
 func (s *Server) routes(d *endpoint, o HTTPOptions) *admission.Routes {
-	all := append([]admission.Route{
-		d.route(),
+	all := append(d.routes(), []admission.Route{
 		{Pattern: "GET /healthz", Kind: admission.Of(admission.KindProbe), Enter: admission.Open(http.HandlerFunc(healthz))},
 		{Pattern: "GET /readyz", Kind: admission.Of(admission.KindProbe), Enter: admission.Open(d.readyz(o))},
-	}, o.Routes...)
+	}...)
+	all = append(all, o.Routes...)
 	if s.opts.Replica != nil {
 		all = append(all, admission.Route{Pattern: replica.Path, Kind: kindOf, Enter: d.enterForwarded})
 	}
@@ -322,7 +323,7 @@ func healthz(w http.ResponseWriter, _ *http.Request) {
 func (d *endpoint) readyz(o HTTPOptions) http.HandlerFunc {
 	s := d.server
 	return func(w http.ResponseWriter, _ *http.Request) {
-		state, code := map[string]any{"ready": true, "tools": len(s.set.Load().listed)}, http.StatusOK
+		state, code := map[string]any{"ready": true, "tools": len(s.offers("").listed)}, http.StatusOK
 		if s.calls.Leaving() {
 			state, code = map[string]any{"ready": false, "reason": admission.ErrStopping.Error()}, http.StatusServiceUnavailable
 		} else if text := o.NotReady(); text != "" {

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -17,18 +19,23 @@ A call may be refused by a policy: its text names the rule and the limit. Do not
 // server behind this server.
 const settleInstructions = 2 * time.Second
 
-// instructions returns the instructions of the options, or those of the only server that is served if the
-// catalog contains nothing else, or the default.
-func (s *Server) instructions(ctx context.Context) string {
-	if s.opts.Instructions != "" {
-		return s.opts.Instructions
+// instructions returns the instructions for the client of a request: at /mcp those of the options; at a toolset its
+// description, or those of the options; or those of the only server that is served if the catalog contains nothing
+// else; or the default.
+func (s *Server) instructions(ctx context.Context, r *request) string {
+	texts := []string{s.opts.Instructions, s.offers(r.toolset).spec.Description}
+	if r.toolset != "" {
+		slices.Reverse(texts)
 	}
-	only := s.set.Load().only
+	if text := cmp.Or(texts...); text != "" {
+		return text
+	}
+	only := s.offers(r.toolset).only
 	if only != nil && !only.Ready && only.LastSeen.IsZero() {
 		ctx, cancel := context.WithTimeout(ctx, settleInstructions)
 		defer cancel()
 		s.catalog.Settle(ctx, "")
-		only = s.set.Load().only
+		only = s.offers(r.toolset).only
 	}
 	if only != nil && only.Instructions != "" {
 		return only.Instructions

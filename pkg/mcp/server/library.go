@@ -45,28 +45,56 @@ type pattern struct {
 // becomes a regular expression.
 const maxTemplate = 2048
 
-func newLibrary(c Contents) *library {
-	l := &library{lists: map[string][]listed{}, promptOf: map[string]remote{}, serverOf: map[string]v1.Key{}, sourceOf: map[string]v1.Key{}}
-	servers := slices.DeleteFunc(slices.Clone(c.Servers), func(s Upstream) bool { return !s.Ready })
-	slices.SortFunc(servers, func(a, b Upstream) int {
-		return cmp.Or(strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name))
-	})
-	for _, f := range c.Resources {
-		if _, twice := l.serverOf[f.URI]; !twice {
-			l.serverOf[f.URI] = f.Owner
-			l.add("resources", f.URI, f.Resource)
-		}
-	}
-	var all []remote
+// promptID identifies a prompt by its owner and its name there.
+type promptID struct {
+	owner v1.Key
+	name  string
+}
+
+// promptNames returns the names by which clients know the prompts.
+func promptNames(c Contents) map[promptID]string {
 	var ids []wirename.ID
-	for _, s := range servers {
+	var of []promptID
+	for _, s := range ready(c.Servers) {
 		for _, p := range s.Prompts {
 			name := s.Key.Name + "__" + p.Name
 			full := s.Key.Namespace + "/" + name
 			if s.Bare {
 				name = p.Name
 			}
-			all, ids = append(all, remote{s.Key, p}), append(ids, wirename.ID{Namespace: s.Key.Namespace, Name: name, Full: full})
+			of, ids = append(of, promptID{s.Key, p.Name}), append(ids, wirename.ID{Namespace: s.Key.Namespace, Name: name, Full: full})
+		}
+	}
+	for _, p := range c.Prompts {
+		of, ids = append(of, promptID{p.Key, p.Name}), append(ids, wirename.ID{Namespace: p.Key.Namespace, Name: p.Key.Name, Full: p.Key.Namespace + "/" + p.Key.Name})
+	}
+	names := make(map[promptID]string, len(of))
+	for i, name := range wirename.Names(ids) {
+		names[of[i]] = name
+	}
+	return names
+}
+
+// ready returns the servers that are ready, sorted.
+func ready(servers []Upstream) []Upstream {
+	servers = slices.DeleteFunc(slices.Clone(servers), func(s Upstream) bool { return !s.Ready })
+	slices.SortFunc(servers, func(a, b Upstream) int {
+		return cmp.Or(strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name))
+	})
+	return servers
+}
+
+func newLibrary(c Contents, names map[promptID]string) *library {
+	l := &library{lists: map[string][]listed{}, promptOf: map[string]remote{}, serverOf: map[string]v1.Key{}, sourceOf: map[string]v1.Key{}}
+	for _, f := range c.Resources {
+		if _, twice := l.serverOf[f.URI]; !twice {
+			l.serverOf[f.URI] = f.Owner
+			l.add("resources", f.URI, f.Resource)
+		}
+	}
+	for _, s := range ready(c.Servers) {
+		for _, p := range s.Prompts {
+			l.addPrompt(s.Key, p, names)
 		}
 		for _, r := range s.Resources {
 			if _, twice := l.serverOf[r.URI]; !twice {
@@ -86,20 +114,20 @@ func newLibrary(c Contents) *library {
 		}
 	}
 	for _, p := range c.Prompts {
-		all, ids = append(all, remote{p.Key, p.Prompt}), append(ids, wirename.ID{Namespace: p.Key.Namespace, Name: p.Key.Name, Full: p.Key.Namespace + "/" + p.Key.Name})
-	}
-	for i, name := range wirename.Names(ids) {
-		if name != "" {
-			l.promptOf[name] = all[i]
-			p := all[i].prompt
-			p.Name = name
-			l.add("prompts", name, p)
-		}
+		l.addPrompt(p.Key, p.Prompt, names)
 	}
 	for _, all := range l.lists {
 		slices.SortFunc(all, func(a, b listed) int { return strings.Compare(a.place, b.place) })
 	}
 	return l
+}
+
+func (l *library) addPrompt(owner v1.Key, p mcp.Prompt, names map[promptID]string) {
+	if name := names[promptID{owner, p.Name}]; name != "" {
+		l.promptOf[name] = remote{owner, p}
+		p.Name = name
+		l.add("prompts", name, p)
+	}
 }
 
 // add adds an entry to a list. It skips an entry with invalid JSON, such as in annotations, because that
@@ -167,7 +195,7 @@ func list(key string) handler {
 		if err != nil {
 			return nil, err
 		}
-		set, scope := s.set.Load(), "public"
+		set, scope := s.offers(r.toolset), "public"
 		all := set.library.lists[key]
 		if key == "tools" {
 			if all = set.views.of(r.principal, set.listed); len(set.views.audiences) > 0 {
@@ -219,7 +247,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (answer, error) {
 		return nil, err
 	}
 	defer release()
-	known, ok := lookup(ctx, s, "", func(o *offers) (remote, bool) { p, ok := o.library.promptOf[name]; return p, ok })
+	known, ok := lookup(ctx, s, r.toolset, "", func(o *offers) (remote, bool) { p, ok := o.library.promptOf[name]; return p, ok })
 	if !ok {
 		return nil, invalidParams(fmt.Sprintf("unknown prompt %q", clip.Bytes(name, 100)))
 	}
@@ -275,7 +303,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (answer, error) {
 		return nil, err
 	}
 	defer release()
-	server, ok := s.serverOf(ctx, uri)
+	server, ok := s.serverOf(ctx, r.toolset, uri)
 	if !ok {
 		return nil, noResource(uri, r.version)
 	}
@@ -321,7 +349,7 @@ func (s *Server) complete(ctx context.Context, r *request) (answer, error) {
 	}
 	ask := mcp.CompletionRequest{Argument: argument.Name, Value: argument.Value, Context: more.Arguments}
 	s.catalog.Settle(ctx, "")
-	known := s.set.Load().library
+	known := s.offers(r.toolset).library
 	var from v1.Key
 	var ok bool
 	if ref.Type == "ref/prompt" {

@@ -31,7 +31,7 @@ const (
 type listeners struct {
 	mu   sync.Mutex
 	all  map[*listener]bool
-	soon map[string]*time.Timer // by list
+	soon map[[2]string]*time.Timer // by toolset and list
 }
 
 // listener is one stream of subscriptions/listen.
@@ -41,38 +41,54 @@ type listener struct {
 	to    channel
 	lists map[string]bool // "tools", "prompts", "resources"
 	uris  map[string]v1.Key
+
+	toolset string
 }
 
-// ListChanged notifies clients that a list may have changed: "tools", "prompts" or "resources".
-// [Server.Refresh] calls it when the content of a list changes; a server behind the catalog may report
-// changes that the list does not show. Changes in quick succession are combined.
-func (s *Server) ListChanged(list string) {
-	l := &s.listeners
+// ListChanged notifies clients that a list of an MCP server may have changed: "tools", "prompts" or "resources". A
+// server may report changes that its list does not show.
+func (s *Server) ListChanged(server v1.Key, list string) {
+	for toolset, o := range s.set.Load().toolsets {
+		if o.servers == nil || o.servers[server] {
+			s.listChanged(toolset, list)
+		}
+	}
+}
+
+// listChanged notifies the clients of a toolset that a list may have changed. Changes in quick succession are
+// combined.
+func (s *Server) listChanged(toolset, list string) {
+	l, key := &s.listeners, [2]string{toolset, list}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.soon == nil {
-		l.soon = map[string]*time.Timer{}
+		l.soon = map[[2]string]*time.Timer{}
 	}
-	if t := l.soon[list]; t != nil {
+	if t := l.soon[key]; t != nil {
 		t.Reset(settling)
 		return
 	}
-	l.soon[list] = time.AfterFunc(settling, func() {
+	l.soon[key] = time.AfterFunc(settling, func() {
 		l.mu.Lock()
-		delete(l.soon, list)
+		delete(l.soon, key)
 		l.mu.Unlock()
-		s.announce("notifications/"+list+"/list_changed", nil, func(*session) bool { return true }, func(k *listener) bool { return k.lists[list] })
+		s.announce("notifications/"+list+"/list_changed", nil, func(n *session) bool { return n.toolset == toolset }, func(k *listener) bool { return k.toolset == toolset && k.lists[list] })
 	})
 }
 
 // ResourceUpdated notifies the subscribed clients that a resource has changed.
 func (s *Server) ResourceUpdated(uri string) {
+	in := func(toolset string) bool { // still
+		o := s.offers(toolset)
+		_, ok := o.library.server(uri)
+		return ok || o.servers == nil
+	}
 	s.announce("notifications/resources/updated", map[string]any{"uri": uri}, func(n *session) bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		_, ok := n.watched[uri]
-		return ok
-	}, func(k *listener) bool { _, ok := k.uris[uri]; return ok })
+		return ok && in(n.toolset)
+	}, func(k *listener) bool { _, ok := k.uris[uri]; return ok && in(k.toolset) })
 }
 
 // announce sends a notification to all sessions and streams that want it.
@@ -136,7 +152,7 @@ func (s *Server) listen(ctx context.Context, r *request) (answer, error) {
 	if len(want.URIs) > maxWatched {
 		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: "too many subscriptions in one stream"}
 	}
-	k := &listener{id: r.ID, to: r.to, lists: map[string]bool{"tools": want.Tools, "prompts": want.Prompts, "resources": want.Resources}, uris: map[string]v1.Key{}}
+	k := &listener{id: r.ID, to: r.to, toolset: r.toolset, lists: map[string]bool{"tools": want.Tools, "prompts": want.Prompts, "resources": want.Resources}, uris: map[string]v1.Key{}}
 	defer func() {
 		s.listeners.mu.Lock()
 		delete(s.listeners.all, k)
@@ -149,7 +165,7 @@ func (s *Server) listen(ctx context.Context, r *request) (answer, error) {
 		if _, twice := k.uris[uri]; twice {
 			continue
 		}
-		server, err := s.watch(ctx, uri, r.version)
+		server, err := s.watch(ctx, r, uri)
 		if err != nil {
 			return nil, err
 		}
@@ -180,8 +196,9 @@ func (s *Server) listen(ctx context.Context, r *request) (answer, error) {
 
 // watch subscribes to a resource at its server. It returns the zero key if no server reports its changes
 // and the client needs no error.
-func (s *Server) watch(ctx context.Context, uri, version string) (v1.Key, error) {
-	server, ok := s.serverOf(ctx, uri)
+func (s *Server) watch(ctx context.Context, r *request, uri string) (v1.Key, error) {
+	version := r.version
+	server, ok := s.serverOf(ctx, r.toolset, uri)
 	if !ok {
 		return v1.Key{}, noResource(uri, version)
 	}
@@ -215,7 +232,7 @@ func (s *Server) subscribe(ctx context.Context, r *request) (answer, error) {
 	case full:
 		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: "too many subscriptions in one session"}
 	}
-	server, err := s.watch(ctx, uri, r.version)
+	server, err := s.watch(ctx, r, uri)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (a Access) Verify(ctx context.Context, token string) (Caller, error) {
 	if !a.Required() {
 		return Caller{}, &AccessError{http.StatusUnauthorized, "no tokens are accepted here"}
 	}
-	c, refused := a.endpoint.verify(ctx, token)
+	c, refused := a.endpoint.verify(ctx, "", token)
 	if refused != nil {
 		return Caller{}, &AccessError{refused.status, refused.text}
 	}

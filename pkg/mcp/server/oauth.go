@@ -7,12 +7,15 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/access"
 	"toolctl.dev/toolctl/pkg/admission"
 )
@@ -28,7 +31,8 @@ type OAuth struct {
 	// https://tools.example.com/mcp.
 	Audiences []string
 	// Resource is the address of /mcp as clients know it. Default: the first audience that is an http or https
-	// URL.
+	// URL. If it ends in /mcp, toolsets have addresses below it; if it is an audience too, a token whose audience is
+	// the address of a toolset is accepted there.
 	Resource string
 	// JWKSURL is the address of the issuer's keys. Default: the address in its metadata (RFC 8414, OpenID
 	// Connect Discovery 1.0).
@@ -88,9 +92,26 @@ func resourceURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// metadataURL returns the address of the metadata (RFC 9728, section 3.1).
-func (o *OAuth) metadataURL() string {
-	u, err := resourceURL(o.Resource)
+// resource returns the address of a toolset as clients know it, whether the toolset exists or not. It is the address of
+// /mcp if that does not end in /mcp.
+func (o *OAuth) resource(toolset string) string {
+	if base := strings.TrimSuffix(o.Resource, "/"); v1.IsName(toolset) && strings.HasSuffix(base, "/mcp") {
+		return base + "/" + toolset
+	}
+	return o.Resource
+}
+
+// audiences returns the names that tokens may have for a toolset, in addition to those for all toolsets.
+func (o *OAuth) audiences(toolset string) []string {
+	if own := o.resource(toolset); own != o.Resource && slices.Contains(o.Audiences, o.Resource) {
+		return []string{own}
+	}
+	return nil
+}
+
+// metadataURL returns the address of the metadata of a toolset (RFC 9728, section 3.1).
+func (o *OAuth) metadataURL(toolset string) string {
+	u, err := resourceURL(o.resource(toolset))
 	if err != nil {
 		return ""
 	}
@@ -110,25 +131,32 @@ func (o *OAuth) host() string {
 }
 
 // metadataRoutes serves the metadata at the places where clients look for it: at the root, and below the
-// path that the endpoint has here and outside.
+// path that the endpoint has here and outside. Toolsets that do not exist have metadata too, because anyone may read
+// it.
 func (o *OAuth) metadataRoutes() []admission.Route {
-	h := auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
-		Resource: o.Resource, AuthorizationServers: []string{o.Issuer}, ScopesSupported: o.Scopes,
-		BearerMethodsSupported: []string{"header"}, ResourceName: "toolctl",
-	})
+	of := func(toolset string) http.Handler {
+		return auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+			Resource: o.resource(toolset), AuthorizationServers: []string{o.Issuer}, ScopesSupported: o.Scopes,
+			BearerMethodsSupported: []string{"header"}, ResourceName: "toolctl",
+		})
+	}
 	places := map[string]bool{wellKnown: true, wellKnown + "/mcp": true}
 	if u, err := resourceURL(o.Resource); err == nil {
 		places[wellKnown+strings.TrimSuffix(u.Path, "/")] = true
 	}
 	below := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !places[strings.TrimSuffix(r.URL.Path, "/")] {
+		at := strings.TrimSuffix(r.URL.Path, "/")
+		switch endpoint, toolset := path.Split(at); {
+		case places[at]:
+			of("").ServeHTTP(w, r)
+		case strings.HasSuffix(endpoint, "/mcp/") && places[strings.TrimSuffix(endpoint, "/")] && o.resource(toolset) != o.Resource:
+			of(toolset).ServeHTTP(w, r)
+		default:
 			http.NotFound(w, r)
-			return
 		}
-		h.ServeHTTP(w, r)
 	})
 	return []admission.Route{
-		{Pattern: wellKnown, MaxBody: maxHeaderBytes, Enter: admission.Open(h)},
+		{Pattern: wellKnown, MaxBody: maxHeaderBytes, Enter: admission.Open(of(""))},
 		{Pattern: wellKnown + "/", MaxBody: maxHeaderBytes, Enter: admission.Open(below)},
 	}
 }

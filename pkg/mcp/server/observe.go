@@ -110,7 +110,7 @@ func (op operation) end(ctx context.Context, res answer, err error) {
 	if op.observer == nil {
 		return
 	}
-	attrs := make([]attribute.KeyValue, 0, 10)
+	attrs := make([]attribute.KeyValue, 0, 11)
 	target, known := op.target()
 	if known != (attribute.KeyValue{}) && (known.Key != semconv.GenAIPromptNameKey || err == nil) {
 		attrs = append(attrs, known)
@@ -119,6 +119,9 @@ func (op operation) end(ctx context.Context, res answer, err error) {
 	}
 	if op.req.Method == methodCall {
 		attrs = append(attrs, semconv.GenAIOperationNameExecuteTool)
+	}
+	if op.req.toolset != "" { // it exists
+		attrs = append(attrs, attribute.String("toolctl.toolset", op.req.toolset))
 	}
 	attrs = append(attrs, op.transport()...)
 	failure, code := outcome(res, err)
@@ -152,7 +155,7 @@ func (op operation) target() (string, attribute.KeyValue) {
 	name, _ := op.req.Params.Text("name")
 	switch op.req.Method {
 	case methodCall:
-		if _, ok := op.server.set.Load().byName[name]; ok {
+		if _, ok := op.server.offers(op.req.toolset).byName[name]; ok {
 			return name, semconv.GenAIToolName(name)
 		}
 	case "prompts/get":

@@ -17,20 +17,22 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// offers is the content of a catalog at one time. It never changes, except for the lists that views caches.
+// offers is the content of a toolset, or of a catalog, at one time. It never changes.
 type offers struct {
+	spec   v1.ToolsetSpec
 	listed []listed // sorted by place
 	views  views
 	byName map[string]offered
 
 	library *library
 	only    *mcp.ServerState // see onlyServer
+	servers map[v1.Key]bool  // the MCP servers of a toolset; nil if all are served
 }
 
 // offered is an offer with its listing, which is nil if the offer is hidden or cannot be listed.
 type offered struct {
 	Offer
-	listing *listing
+	listed
 }
 
 type listed struct {
@@ -51,20 +53,25 @@ type listing struct {
 func (s *Server) Refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.set.Load()
-	now := s.catalog.Contents()
-	next := newOffers(now.Tools, old)
-	next.only = onlyServer(now)
-	next.library = newLibrary(now)
+	old, next := s.set.Load(), s.newSnapshot(s.catalog.Contents())
 	s.set.Store(next)
-	if old.byName != nil && !old.listsAs(next) {
-		s.opts.Logger.Info("tools changed", slog.Int("tools", len(next.listed)))
-		s.ListChanged("tools")
+	s.endRefused(next)
+	if !old.all.listsAs(next.all) && old.toolsets != nil {
+		s.opts.Logger.Info("tools changed", slog.Int("tools", len(next.all.listed)))
 	}
-	if old.byName != nil && !reflect.DeepEqual(old.library.lists, next.library.lists) {
-		s.opts.Logger.Info("prompts or resources changed", slog.Int("prompts", len(next.library.lists["prompts"])), slog.Int("resources", len(next.library.lists["resources"])))
-		s.ListChanged("prompts")
-		s.ListChanged("resources")
+	for toolset, o := range next.toolsets {
+		was := old.toolsets[toolset]
+		if was == nil {
+			continue
+		}
+		if !was.listsAs(o) {
+			s.listChanged(toolset, "tools")
+		}
+		if !reflect.DeepEqual(was.library.lists, o.library.lists) {
+			s.opts.Logger.Info("prompts or resources changed", slog.String("toolset", toolset), slog.Int("prompts", len(o.library.lists["prompts"])), slog.Int("resources", len(o.library.lists["resources"])))
+			s.listChanged(toolset, "prompts")
+			s.listChanged(toolset, "resources")
+		}
 	}
 }
 
@@ -81,14 +88,22 @@ func newOffers(all []Offer, old *offers) *offers {
 		}
 		next := offered{Offer: all[i]}
 		if !next.Hidden {
-			next.listing = old.byName[name].relist(name, next.Offer)
+			next.listed = listed{old.byName[name].relist(name, next.Offer), o.views.add(next.Audience)}
 		}
-		if o.byName[name] = next; next.listing != nil {
-			o.listed = append(o.listed, listed{next.listing, o.views.add(next.Audience)})
-		}
+		o.add(name, next)
 	}
-	slices.SortFunc(o.listed, func(a, b listed) int { return strings.Compare(a.place, b.place) })
+	o.sort()
 	return o
+}
+
+func (o *offers) add(name string, next offered) {
+	if o.byName[name] = next; next.listing != nil {
+		o.listed = append(o.listed, next.listed)
+	}
+}
+
+func (o *offers) sort() {
+	slices.SortFunc(o.listed, func(a, b listed) int { return strings.Compare(a.place, b.place) })
 }
 
 // listsAs reports whether clients see the same list.
@@ -163,18 +178,18 @@ func rootType(schema json.RawMessage) string {
 	return string(root.Type)
 }
 
-// lookup finds something among the offers. If it finds nothing, it waits for servers that are starting, or
-// with the name of a tool only for servers that may have that tool, and tries again.
-func lookup[T any](ctx context.Context, s *Server, tool string, find func(*offers) (T, bool)) (T, bool) {
-	found, ok := find(s.set.Load())
+// lookup finds something among the offers of a toolset. If it finds nothing, it waits for servers that are
+// starting, or with the name of a tool only for servers that may have that tool, and tries again.
+func lookup[T any](ctx context.Context, s *Server, toolset, tool string, find func(*offers) (T, bool)) (T, bool) {
+	found, ok := find(s.offers(toolset))
 	if !ok {
 		s.catalog.Settle(ctx, tool)
-		found, ok = find(s.set.Load())
+		found, ok = find(s.offers(toolset))
 	}
 	return found, ok
 }
 
-// serverOf finds the server of a URI.
-func (s *Server) serverOf(ctx context.Context, uri string) (v1.Key, bool) {
-	return lookup(ctx, s, "", func(o *offers) (v1.Key, bool) { return o.library.server(uri) })
+// serverOf finds the server of a URI in a toolset.
+func (s *Server) serverOf(ctx context.Context, toolset, uri string) (v1.Key, bool) {
+	return lookup(ctx, s, toolset, "", func(o *offers) (v1.Key, bool) { return o.library.server(uri) })
 }

@@ -22,6 +22,7 @@ import (
 type request struct {
 	wire.Message
 	session   *session // nil for a request of 2026-07-28, which needs no session
+	toolset   string   // the toolset in the address; "" for /mcp and over stdio
 	version   string   // the protocol version
 	principal string
 	header    http.Header // nil over stdio
@@ -99,7 +100,7 @@ func (s *Server) peer(r *request) *mcp.Peer {
 			p.LogLevel = ""
 		}
 		key, _ := r.Meta.Text(metaSession)
-		p.Key = "each-" + wire.Hash(r.principal, key)
+		p.Key = "each-" + wire.Hash(r.principal, key, r.toolset)
 	} else {
 		p.Key, p.LogLevel = r.session.key, r.session.logLevel()
 		p.Ask = func(ctx context.Context, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {

@@ -43,7 +43,7 @@ func binding(r *request) []byte {
 	h := sha256.New()
 	name, _ := r.Params.Text("name")
 	uri, _ := r.Params.Text("uri")
-	_ = json.NewEncoder(h).Encode([]string{r.principal, r.Method, name, uri}) // strings
+	_ = json.NewEncoder(h).Encode([]string{r.principal, r.toolset, r.Method, name, uri}) // strings
 	raw := r.Params.Get("arguments")
 	var doc any
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -74,7 +74,7 @@ type Server struct {
 	run     string // identifies this run of the server, for sessions without another name
 
 	mu      sync.Mutex // held while the offers are rebuilt
-	set     atomic.Pointer[offers]
+	set     atomic.Pointer[snapshot]
 	closers []func() // close the handlers; guarded by mu
 
 	observer  *observer
@@ -82,6 +82,7 @@ type Server struct {
 	calls     *admission.Calls // the Calls of admission
 	sessions  sessions
 	listeners listeners
+	streams   streams
 	suspended suspendedCalls
 	turns     *turns
 	private   atomic.Bool // lists may differ between clients
@@ -115,7 +116,7 @@ func New(c Catalog, o Options) *Server {
 		s.calls.Running.Elsewhere = o.Replica.Elsewhere
 	}
 	s.observer = newObserver(s, o.TracerProvider, o.MeterProvider)
-	s.set.Store(new(offers))
+	s.set.Store(&snapshot{all: new(offers)})
 	s.Refresh()
 	return s
 }

@@ -22,6 +22,7 @@ type session struct {
 	server  *Server
 	id      string // secret; empty over stdio
 	user    string
+	toolset string           // the toolset that the session belongs to
 	key     string           // identifies the client to MCP servers
 	quota   *admission.Quota // the quota that it counts toward; nil over stdio
 	calls   wire.Calls       // our requests to the client
@@ -56,12 +57,12 @@ type sessions struct {
 
 // open creates a session; nil once the server has stopped. At its end, the session returns its place to
 // quota, which may be nil.
-func (s *Server) open(id, user string, after time.Duration, quota *admission.Quota) *session {
+func (s *Server) open(id, user, toolset string, after time.Duration, quota *admission.Quota) *session {
 	name := id
 	if name == "" { // stdio: the process serves one client
 		name = s.run
 	}
-	n := &session{server: s, id: id, user: user, key: "session-" + wire.Hash(name), quota: quota, calls: wire.Calls{Prefix: "toolctl-"}, over: make(chan struct{}), used: time.Now(), after: after, watched: map[string]v1.Key{}}
+	n := &session{server: s, id: id, user: user, toolset: toolset, key: "session-" + wire.Hash(name), quota: quota, calls: wire.Calls{Prefix: "toolctl-"}, over: make(chan struct{}), used: time.Now(), after: after, watched: map[string]v1.Key{}}
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()
 	if s.sessions.closing {

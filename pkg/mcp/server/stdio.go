@@ -29,7 +29,7 @@ type stdio struct {
 // ends, calls may continue for Options.DrainTimeout. If in is an [io.Closer], ServeStdio closes it at the
 // end, so that no goroutine keeps reading it. out receives only messages.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	c := &stdio{server: s, out: wire.NewLineWriter(out), session: s.open("", "", 0, nil)}
+	c := &stdio{server: s, out: wire.NewLineWriter(out), session: s.open("", "", "", 0, nil)}
 	if c.session == nil {
 		return admission.ErrStopping
 	}
