@@ -150,7 +150,12 @@ func TestResourceMetadata(t *testing.T) {
 	o := oauthOf(i)
 	o.Resource = "https://tools.example.com/eu/mcp"
 	e := listen(t, server.New(catalogOf(), server.Options{}), server.HTTPOptions{OAuth: o})
-	for path, status := range map[string]int{"": 200, "/mcp": 200, "/eu/mcp": 200, "/other": 404} {
+	for path, resource := range map[string]string{"": o.Resource, "/mcp": o.Resource, "/eu/mcp": o.Resource, "/other": "", "/other/support": "", "/support": "",
+		"/mcp/support": o.Resource + "/support", "/eu/mcp/support": o.Resource + "/support", "/mcp/support/x": "", "/mcp/-": ""} {
+		status := 200
+		if resource == "" {
+			status = 404
+		}
 		res, body := send(t, "GET", e.url+"/.well-known/oauth-protected-resource"+path, "")
 		if res.StatusCode != status {
 			t.Errorf("%s: status %d %s", path, res.StatusCode, body)
@@ -167,7 +172,7 @@ func TestResourceMetadata(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &got); err != nil {
 			t.Fatal(err)
 		}
-		if got.Resource != o.Resource || toJSON(t, got.Servers) != `["`+i.url+`"]` || toJSON(t, got.Scopes) != `["tools:call"]` || toJSON(t, got.Methods) != `["header"]` {
+		if got.Resource != resource || toJSON(t, got.Servers) != `["`+i.url+`"]` || toJSON(t, got.Scopes) != `["tools:call"]` || toJSON(t, got.Methods) != `["header"]` {
 			t.Errorf("%s: got %s", path, body)
 		}
 		if res.Header.Get("Access-Control-Allow-Origin") != "*" {
@@ -184,6 +189,46 @@ func TestResourceMetadata(t *testing.T) {
 	if res, _ := send(t, "GET", listen(t, server.New(catalogOf(), server.Options{}), server.HTTPOptions{}).url+"/.well-known/oauth-protected-resource", ""); res.StatusCode != 404 {
 		t.Errorf("without OAuth: status %d", res.StatusCode)
 	}
+}
+
+// A token for one toolset is accepted there and nowhere else. Its challenge names the metadata of that toolset, whether
+// the toolset exists or not.
+func TestAccessTokensOfToolsets(t *testing.T) {
+	key := rsaSigner(t, "r1")
+	i := newIssuer(t, "/.well-known/oauth-authorization-server", key)
+	c := &toolsets{catalogOf(offer("", "one"))}
+	e := listen(t, server.New(c, server.Options{}), server.HTTPOptions{OAuth: oauthOf(i)})
+	for _, tc := range []struct {
+		path, audience string
+		status         int
+	}{
+		{"/mcp", audience, 200}, {"/mcp/desk", audience, 200}, {"/mcp/desk", audience + "/desk", 200}, {"/mcp/staff", audience + "/staff", 404}, {"/mcp/none", audience, 404},
+		{"/mcp", audience + "/desk", 401}, {"/mcp/desk", audience + "/none", 401}, {"/mcp/none", audience + "/desk", 401},
+	} {
+		res, body := send(t, "POST", e.url+tc.path, initialize, "Authorization", "Bearer "+key.token(t, i.claims("aud", tc.audience)))
+		if res.StatusCode != tc.status {
+			t.Errorf("%s for %s: status %d %s, want %d", tc.path, tc.audience, res.StatusCode, body, tc.status)
+		}
+		if said, want := res.Header.Get("WWW-Authenticate"), `resource_metadata="`+metadata+strings.TrimPrefix(tc.path, "/mcp")+`"`; tc.status == 401 && !strings.Contains(said, want) {
+			t.Errorf("%s for %s: %s, want %s", tc.path, tc.audience, said, want)
+		}
+	}
+	if res, _ := send(t, "POST", e.url+"/mcp/staff", initialize, "Authorization", "Bearer "+key.token(t, i.claims("groups", []string{"staff"}))); res.StatusCode != 200 {
+		t.Errorf("with the group: status %d", res.StatusCode)
+	}
+}
+
+// toolsets adds two toolsets with all tools: desk for everyone, and staff for a group.
+type toolsets struct{ *catalog }
+
+func (c *toolsets) Contents() server.Contents {
+	all := c.catalog.Contents()
+	in := map[string]bool{}
+	for _, o := range all.Tools {
+		in[o.Name] = false
+	}
+	all.Toolsets = []server.Toolset{{Name: "desk", Tools: in}, {Name: "staff", Tools: in, Spec: v1.ToolsetSpec{Groups: []string{"staff"}}}}
+	return all
 }
 
 // A new key is found; unknown keys of an attacker do not cause one fetch each; and known keys stay in use
