@@ -1,9 +1,5 @@
 package server
 
-import (
-	"slices"
-)
-
 // Audience decides which principals can see a tool.
 type Audience interface {
 	// Sees reports whether lists for a principal contain the tool. An unknown principal is "".
@@ -42,14 +38,16 @@ func (v *views) name(i int) string {
 	return v.audiences[i-1].String()
 }
 
-// of returns the tools that a principal sees.
-func (v *views) of(principal string, all []listed) []listed {
-	if len(v.audiences) == 0 {
-		return all
-	}
-	hidden := make([]bool, len(v.audiences)+1)
+// hides stands for an audience that does not see a tool.
+const hides = '-'
+
+// key returns which audiences a principal belongs to, with one byte each.
+func (v *views) key(principal string) []byte {
+	key := make([]byte, len(v.audiences))
 	for i, a := range v.audiences {
-		hidden[i+1] = !a.Sees(principal)
+		if key[i] = hides; a.Sees(principal) {
+			key[i] = '+'
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(l listed) bool { return hidden[l.audience] })
+	return key
 }

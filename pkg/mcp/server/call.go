@@ -29,7 +29,10 @@ const (
 
 // callTool answers tools/call.
 func (s *Server) callTool(ctx context.Context, r *request) (res answer, err error) {
-	name, err := r.text("name")
+	name, args, wrapped, err := s.offers(r.toolset).target(r)
+	if wrapped && err != nil {
+		return failure(err.Error()), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -38,15 +41,21 @@ func (s *Server) callTool(ctx context.Context, r *request) (res answer, err erro
 	defer s.calls.OnStop(func() { cancel(admission.ErrStopping) })()
 
 	offer, ok := lookup(ctx, s, r.toolset, name, func(o *offers) (offered, bool) { known, ok := o.byName[name]; return known, ok })
-	if !ok {
-		return nil, unknownTool(name)
+	finds := name == toolFind && s.offers(r.toolset).offersBuiltin(r, name) && (!ok || !wrapped)
+	if finds {
+		offer.Name = toolFind
+	} else if !ok {
+		return s.unknown(r, name, wrapped)
 	}
-	call := v1.Call{ID: rand.Text(), Tool: offer.Name, Args: r.Params.Get("arguments"), Principal: r.principal}
+	call := v1.Call{ID: rand.Text(), Tool: offer.Name, Args: args, Principal: r.principal}
 	if string(call.Args) == "null" {
 		call.Args = nil
 	}
 	if call.Session, err = s.sessionOf(r); err != nil {
 		return nil, err
+	}
+	if finds {
+		return s.findTools(ctx, r, call)
 	}
 	if call.Turn, err = metaText(r, metaTurn); err != nil {
 		return nil, err
@@ -67,7 +76,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (res answer, err erro
 	began := time.Now()
 	finish := func(res v1.Result, err error) (answer, error) {
 		s.log(ctx, r, call, offer.Offer, res, err, time.Since(began))
-		return s.outcome(ctx, r, name, offer.Offer, res, err)
+		return s.outcome(ctx, r, name, wrapped, offer.Offer, res, err)
 	}
 	defer func() { // a panic of the catalog must end only its call
 		if p := recover(); p != nil {
@@ -79,19 +88,24 @@ func (s *Server) callTool(ctx context.Context, r *request) (res answer, err erro
 }
 
 // outcome returns the client's response for the outcome of a call.
-func (s *Server) outcome(ctx context.Context, r *request, name string, offer Offer, res v1.Result, err error) (answer, error) {
+func (s *Server) outcome(ctx context.Context, r *request, name string, wrapped bool, offer Offer, res v1.Result, err error) (answer, error) {
 	var missing *v1.NotFoundError
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), admission.ErrStopping):
 		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: "the server is stopping and cancelled the call: the tool may have run. Find out before you repeat the call"}
 	case errors.As(err, &missing): // the tool was removed between the list and the call
-		return nil, unknownTool(name)
+		return s.unknown(r, name, wrapped)
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case isForClient(err):
 		return nil, relayed(err)
 	}
-	return s.bounded(ctx, name, newResult(offer.Tool, res, err, r.version)), nil
+	out := newResult(offer.Tool, res, err, r.version)
+	var invalid *v1.ValidationError
+	if wrapped && errors.As(err, &invalid) && invalid.Type == v1.ArgsInvalid {
+		out.expect(offer.Tool)
+	}
+	return s.bounded(ctx, name, out), nil
 }
 
 // progress passes progress reports on to the client if it requested them, in order and before the response,

@@ -98,7 +98,8 @@ func (d *endpoint) headersAgree(q *request, version, said string) *jsonrpc.Error
 	}
 	if q.Method == methodCall {
 		name, _ := q.Params.Text("name")
-		if text := d.server.offers(q.toolset).paramHeaders(name, q.Params.Get("arguments"), h); text != "" {
+		o := d.server.offers(q.toolset)
+		if text := o.paramHeaders(name, q.Params.Get("arguments"), h); text != "" && !o.offersBuiltin(q, name) {
 			return mismatch(text)
 		}
 	}

@@ -23,6 +23,14 @@ const settleInstructions = 2 * time.Second
 // description, or those of the options; or those of the only server that is served if the catalog contains nothing
 // else; or the default.
 func (s *Server) instructions(ctx context.Context, r *request) string {
+	text := s.described(ctx, r)
+	if s.offers(r.toolset).view(r.principal).searching {
+		text += "\n" + searchHint
+	}
+	return text
+}
+
+func (s *Server) described(ctx context.Context, r *request) string {
 	texts := []string{s.opts.Instructions, s.offers(r.toolset).spec.Description}
 	if r.toolset != "" {
 		slices.Reverse(texts)

@@ -198,7 +198,7 @@ func list(key string) handler {
 		set, scope := s.offers(r.toolset), "public"
 		all := set.library.lists[key]
 		if key == "tools" {
-			if all = set.views.of(r.principal, set.listed); len(set.views.audiences) > 0 {
+			if all = set.view(r.principal).menu; len(set.views.audiences) > 0 {
 				scope = "private"
 			}
 		}

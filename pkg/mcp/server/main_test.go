@@ -200,9 +200,14 @@ func listen(t testing.TB, s *server.Server, o server.HTTPOptions) *endpoint {
 // client connects over HTTP; headers are sent with each request.
 func (e *endpoint) client(t testing.TB, version string, o *sdk.ClientOptions, headers ...string) *sdk.ClientSession {
 	t.Helper()
+	return clientAt(t, e.url+"/mcp", version, o, headers...)
+}
+
+func clientAt(t testing.TB, url, version string, o *sdk.ClientOptions, headers ...string) *sdk.ClientSession {
+	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	cs := connect(t, &sdk.StreamableClientTransport{
-		Endpoint: e.url + "/mcp", HTTPClient: &http.Client{Transport: &withHeaders{transport, headers}}, DisableStandaloneSSE: o == nil,
+		Endpoint: url, HTTPClient: &http.Client{Transport: &withHeaders{transport, headers}}, DisableStandaloneSSE: o == nil,
 	}, version, o)
 	t.Cleanup(func() {
 		cs.Close()

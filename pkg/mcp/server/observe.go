@@ -155,7 +155,9 @@ func (op operation) target() (string, attribute.KeyValue) {
 	name, _ := op.req.Params.Text("name")
 	switch op.req.Method {
 	case methodCall:
-		if _, ok := op.server.offers(op.req.toolset).byName[name]; ok {
+		o := op.server.offers(op.req.toolset)
+		name, _, _, _ = o.target(op.req)
+		if _, ok := o.byName[name]; ok || o.offersBuiltin(op.req, name) {
 			return name, semconv.GenAIToolName(name)
 		}
 	case "prompts/get":

@@ -22,6 +22,7 @@ type offers struct {
 	spec   v1.ToolsetSpec
 	listed []listed // sorted by place
 	views  views
+	seen   seen
 	byName map[string]offered
 
 	library *library
@@ -37,8 +38,15 @@ type offered struct {
 
 type listed struct {
 	*listing
-	audience int // index in views
+	audience int  // index in views
+	pinned   bool // clients always see the tool
 }
+
+// name returns the name by which clients know a tool.
+func (l *listing) name() string { return l.place[weightDigits:] }
+
+// weightDigits is the length of the weight in the place of a tool.
+const weightDigits = 7
 
 // listing is an entry of a list. A tool's listing is reused while the tool stays the same.
 type listing struct {
@@ -55,6 +63,7 @@ func (s *Server) Refresh() {
 	defer s.mu.Unlock()
 	old, next := s.set.Load(), s.newSnapshot(s.catalog.Contents())
 	s.set.Store(next)
+	s.indexes.forget()
 	s.endRefused(next)
 	if !old.all.listsAs(next.all) && old.toolsets != nil {
 		s.opts.Logger.Info("tools changed", slog.Int("tools", len(next.all.listed)))
@@ -88,7 +97,7 @@ func newOffers(all []Offer, old *offers) *offers {
 		}
 		next := offered{Offer: all[i]}
 		if !next.Hidden {
-			next.listed = listed{old.byName[name].relist(name, next.Offer), o.views.add(next.Audience)}
+			next.listed = listed{old.byName[name].relist(name, next.Offer), o.views.add(next.Audience), false}
 		}
 		o.add(name, next)
 	}
@@ -106,10 +115,17 @@ func (o *offers) sort() {
 	slices.SortFunc(o.listed, func(a, b listed) int { return strings.Compare(a.place, b.place) })
 }
 
-// listsAs reports whether clients see the same list.
+// listsAs reports whether all clients see the same list. If what they see depends on who they are, it compares all
+// tools, even if the clients do not see them because they search.
 func (o *offers) listsAs(other *offers) bool {
-	return slices.EqualFunc(o.listed, other.listed, func(a, b listed) bool {
-		return (a.listing == b.listing || bytes.Equal(a.entry, b.entry)) && o.views.name(a.audience) == other.views.name(b.audience)
+	before, now := o.listed, other.listed
+	if len(o.views.audiences)+len(other.views.audiences) == 0 {
+		before, now = o.view("").menu, other.view("").menu
+	} else if !reflect.DeepEqual(o.spec, other.spec) {
+		return false
+	}
+	return slices.EqualFunc(before, now, func(a, b listed) bool {
+		return (a.listing == b.listing || bytes.Equal(a.entry, b.entry)) && a.pinned == b.pinned && o.views.name(a.audience) == other.views.name(b.audience)
 	})
 }
 
@@ -129,7 +145,7 @@ func newListing(w definition, weight int) *listing {
 		return nil
 	}
 	const heaviest = 1 << 20
-	place := fmt.Sprintf("%07d%s", heaviest-max(-heaviest, min(weight, heaviest)), w.Name)
+	place := fmt.Sprintf("%0*d%s", weightDigits, heaviest-max(-heaviest, min(weight, heaviest)), w.Name)
 	l := &listing{place, mcp.ParamMarks(w.InputSchema), tool, tool}
 	if old := w.forOlder(); len(old.OutputSchema) != len(w.OutputSchema) {
 		l.legacy, _ = json.Marshal(old)

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -20,6 +21,32 @@ type audience string
 func (a audience) Sees(principal string) bool { return principal == string(a) }
 func (a audience) String() string             { return string(a) }
 
+// Clients that search see the same list until it is short enough for all tools, or a pinned tool changes.
+func TestMenusServeOn(t *testing.T) {
+	var all []Offer
+	pinned := map[string]bool{}
+	for i := range 60 {
+		all = append(all, offerOf(fmt.Sprint("tool-", i), `{"type":"object"}`))
+		pinned[all[i].Name] = i == 0
+	}
+	of := func(all []Offer) *offers {
+		return newOffers(all, new(offers)).part(Toolset{Tools: pinned}, nil)
+	}
+	before := of(all)
+	other := slices.Clone(all)
+	other[5] = offerOf("tool-5", `{"type":"object","properties":{"a":{}}}`)
+	renewed := slices.Clone(all)
+	renewed[0] = offerOf("tool-0", `{"type":"object","properties":{"a":{}}}`)
+	for name, tc := range map[string]struct {
+		now  []Offer
+		same bool
+	}{"one less": {all[:59], true}, "another schema": {other, true}, "few": {all[:3], false}, "a pinned tool": {renewed, false}, "none pinned": {all[1:], false}} {
+		if got := before.listsAs(of(tc.now)); got != tc.same {
+			t.Errorf("%s: listed as before: %v", name, got)
+		}
+	}
+}
+
 // A refresh rewrites only the changed entries of a list.
 func TestListingsServeOn(t *testing.T) {
 	const many = 300
@@ -28,9 +55,11 @@ func TestListingsServeOn(t *testing.T) {
 		all = append(all, offerOf(fmt.Sprint("tool-", i), `{"type":"object"}`))
 	}
 	before := newOffers(all, new(offers))
+	before.spec.Discovery = v1.DiscoveryList
 	step := func(name string, want int, same bool) {
 		t.Helper()
 		now := newOffers(all, before)
+		now.spec.Discovery = v1.DiscoveryList
 		written := 0
 		for name, o := range now.byName {
 			if o.listing != nil && o.listing != before.byName[name].listing {

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/replica"
 )
@@ -40,6 +41,11 @@ type Options struct {
 	// Instructions describe to a model how to use the server. Default: those of the only MCP server, if the
 	// catalog contains nothing else; otherwise a short text about calls.
 	Instructions string
+	// Discovery is how clients of /mcp find tools: list, search or auto, as in [v1.ToolsetSpec]. Default: that of
+	// the toolset at /mcp, or list if there is none.
+	Discovery string
+	// Finder searches tools for clients. Default: none, and discovery is always list.
+	Finder Finder
 	// TracerProvider creates a span for each request, in the trace given by its _meta or its HTTP headers.
 	// Default: no spans.
 	TracerProvider trace.TracerProvider
@@ -83,6 +89,7 @@ type Server struct {
 	sessions  sessions
 	listeners listeners
 	streams   streams
+	indexes   indexes
 	suspended suspendedCalls
 	turns     *turns
 	private   atomic.Bool // lists may differ between clients
@@ -108,6 +115,9 @@ func New(c Catalog, o Options) *Server {
 	}
 	if o.DrainTimeout == 0 {
 		o.DrainTimeout = DefaultDrainTimeout
+	}
+	if o.Finder == nil {
+		o.Discovery = v1.DiscoveryList
 	}
 	s := &Server{catalog: c, opts: o, run: rand.Text(), admission: o.Admission, calls: o.Admission.Calls, turns: newTurns(o.TurnIdle)}
 	s.suspended.seals = newSeals(o.Replica)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -20,7 +21,14 @@ type snapshot struct {
 func (s *Server) newSnapshot(c Contents) *snapshot {
 	names := promptNames(c)
 	next := &snapshot{newOffers(c.Tools, s.set.Load().all), map[string]*offers{}}
+	next.all.spec.Discovery = cmp.Or(s.opts.Discovery, v1.DiscoveryList)
 	for _, t := range c.Toolsets {
+		if t.Name == "" {
+			t.Spec.Discovery = cmp.Or(s.opts.Discovery, t.Spec.Discovery)
+		}
+		if s.opts.Finder == nil {
+			t.Spec.Discovery = v1.DiscoveryList
+		}
 		next.toolsets[t.Name] = next.all.part(t, names)
 	}
 	if next.toolsets[""] == nil {
@@ -34,7 +42,8 @@ func (s *Server) newSnapshot(c Contents) *snapshot {
 func (o *offers) part(t Toolset, prompts map[promptID]string) *offers {
 	p := &offers{spec: t.Spec, views: o.views, byName: make(map[string]offered, len(t.Tools)), servers: map[v1.Key]bool{}}
 	for name, known := range o.byName {
-		if _, in := t.Tools[known.Name]; in {
+		if pinned, in := t.Tools[known.Name]; in {
+			known.pinned = pinned
 			p.add(name, known)
 			if server, ok := known.Tool.Server(); ok {
 				p.servers[server] = true
