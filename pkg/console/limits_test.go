@@ -28,6 +28,9 @@ import (
 // probes are requests without a rate limit.
 var probes = []string{"GET /healthz", "GET /readyz"}
 
+// toolsetX is at /mcp/x, as everyRoute asks for it.
+const toolsetX = "---\napiVersion: toolctl.dev/v1\nkind: Toolset\nmetadata: {name: x}\nspec: {description: Everything}\n"
+
 var wildcard = regexp.MustCompile(`\{[^}]*\}`)
 
 // everyRoute calls f with a request for each route of the server.
@@ -90,7 +93,7 @@ func hooked(t *testing.T) server.HTTPOptions {
 func TestEveryRouteHasARate(t *testing.T) {
 	for _, as := range []string{"", "wrong", "ann"} {
 		t.Run("token "+as, func(t *testing.T) {
-			s := serve(t, options{manifests: heldPay, principals: []string{"ann"}, http: hooked(t), limits: admission.Limits{Rate: admission.Rate{PerSecond: 0.001, Burst: 3}}})
+			s := serve(t, options{manifests: heldPay + toolsetX, principals: []string{"ann"}, http: hooked(t), limits: admission.Limits{Rate: admission.Rate{PerSecond: 0.001, Burst: 3}}})
 			for range 3 {
 				s.do("POST", s.url+"sign-in", "", http.NoBody) // counts for the address
 				s.do("GET", s.url+"api/tools", "ann", http.NoBody)
@@ -114,7 +117,7 @@ func TestEveryRouteHasARate(t *testing.T) {
 // TestEveryRouteHasABodyLimit checks that no route reads more of a request than the limit.
 func TestEveryRouteHasABodyLimit(t *testing.T) {
 	const most = 2000
-	s := serve(t, options{manifests: heldPay, principals: []string{"ann"}, http: hooked(t), limits: admission.Limits{MaxBody: most}})
+	s := serve(t, options{manifests: heldPay + toolsetX, principals: []string{"ann"}, http: hooked(t), limits: admission.Limits{MaxBody: most}})
 	s.everyRoute(func(pattern, method, url string) {
 		size := most
 		switch {

@@ -128,9 +128,7 @@ func (c *catalog) upstreamsIn(t *v1.Toolset, all []server.Upstream) (in []server
 			s.Resources, s.ResourceTemplates = nil, nil
 		}
 		s.Prompts = slices.DeleteFunc(slices.Clone(s.Prompts), func(p mcp.Prompt) bool {
-			o := o
-			o.Name, o.Remote, o.Discovered, o.Bare = s.Key.Name+"__"+p.Name, p.Name, true, s.Bare
-			return !search.Contains(t, v1.KindPrompt, o)
+			return !search.Contains(t, v1.KindPrompt, o.Offered(p.Name))
 		})
 		if whole || len(s.Prompts) > 0 {
 			in = append(in, s)

@@ -135,8 +135,7 @@ func (o *offers) newView(key []byte) *view {
 	for _, l := range v.tools {
 		size += len(l.entry)
 	}
-	const token = 4 // bytes
-	if v.searching = !o.spec.Lists(len(v.tools), (size+token-1)/token); v.searching {
+	if v.searching = !o.spec.Lists(len(v.tools), size/v1.BytesPerToken); v.searching {
 		v.menu = slices.Clone(builtins)
 		for _, l := range v.tools {
 			if l.pinned && !isBuiltin(l.name()) {
