@@ -85,6 +85,11 @@ spec:
   template: "Remind {{.customer}} of {{range .invoices}}{{.}} {{else}}what is open{{end}}."
 ---
 apiVersion: toolctl.dev/v1
+kind: Toolset
+metadata: {name: desk}
+spec: {description: Help customers with orders., discovery: search, pinned: [find-orders], groups: [support]}
+---
+apiVersion: toolctl.dev/v1
 kind: Scenario
 metadata: {name: pays}
 spec: {turns: [{calls: [{tool: find-orders, args: {customer: {name: Ann}}, expect: {status: complete}}]}]}
@@ -103,7 +108,7 @@ var pages = map[string]string{
 
 // morePages has the additional pages of the shop that applied serves.
 var morePages = map[string]string{
-	"revision": "changes/revision?set=shop&revision=2", "undo": "changes/undo?set=shop&revision=1", "pending": "changes/pending",
+	"revision": "changes/revision?set=shop&revision=2", "undo": "changes/undo?set=shop&revision=1", "pending": "changes/pending", "toolset": "toolsets/default/desk",
 }
 
 // toolctl runs the program and fails the test if its exit code is greater than most.
