@@ -15,7 +15,8 @@ type toolsetRow struct {
 	Namespace   string         `json:"namespace"`
 	Name        string         `json:"name"`
 	Description string         `json:"description,omitempty"`
-	Discovery   string         `json:"discovery"` // list or search
+	Path        string         `json:"path,omitempty"` // of its endpoint, if it is served
+	Discovery   string         `json:"discovery"`      // list or search
 	Tools       int            `json:"tools"`
 	Pinned      int            `json:"pinned"`
 	Prompts     []string       `json:"prompts,omitempty"`
@@ -44,7 +45,7 @@ func toolsetLink(it registry.Item) toolsetRow {
 
 func (c *Console) rowOfToolset(r *request, it registry.Item) (toolsetRow, gateway.Toolset) {
 	row, t := toolsetLink(it), r.view.Toolset(it.Object.(*v1.Toolset))
-	row.Description, row.Tools, row.Pinned, row.Tokens, row.Discovery = t.Spec.Description, t.Listed, t.Pinned, t.Tokens, v1.DiscoverySearch
+	row.Description, row.Path, row.Tools, row.Pinned, row.Tokens, row.Discovery = t.Spec.Description, t.Path, t.Listed, t.Pinned, t.Tokens, v1.DiscoverySearch
 	if t.Spec.Lists(t.Listed, t.Tokens) {
 		row.Discovery = v1.DiscoveryList
 	}

@@ -40,7 +40,7 @@ spec: {discovery: serach}
 		{"", "bob", 200, []string{`href="./toolsets/default/desk"`, `href="./toolsets/default/all"`}, []string{"default/broken"}},
 		{"", "eve", 200, []string{`href="./toolsets/default/all"`}, []string{"default/desk"}},
 		{"", "ann", 200, []string{`href="./toolsets/default/desk"`, `href="./toolsets/default/broken"`, "not ready"}, nil},
-		{"toolsets/default/desk", "bob", 200, []string{"Help &lt;customers&gt;.", `href="../../tools/default/look"`, "Tools: 1. A list of all costs a model about 1", "Prompts: greet"}, []string{"default/pay", "Groups: ", "Prompts: greet,", "Clients see"}},
+		{"toolsets/default/desk", "bob", 200, []string{"Help &lt;customers&gt;.", `href="../../tools/default/look"`, "MCP clients connect to <code>/mcp/desk</code>. Tools: 1. A list of all costs a model about 1", "Prompts: greet"}, []string{"default/pay", "Groups: ", "Prompts: greet,", "Clients see"}},
 		{"toolsets/default/desk", "ann", 200, []string{"Groups: <code>support</code>"}, nil},
 		{"toolsets/default/desk", "eve", 404, nil, []string{"customers"}},
 		{"toolsets/default/none", "eve", 404, nil, nil},

@@ -10,6 +10,8 @@ import (
 // Toolset is a toolset as a principal sees it.
 type Toolset struct {
 	*v1.Toolset
+	// Path is where HTTP clients reach it, such as /mcp/support; "" if it is not served.
+	Path    string
 	Tools   []registry.Item
 	Prompts []Prompt // that are ready
 	// Listed is the number of Tools that a list of all tools contains, and Tokens the size of that list, at
@@ -30,6 +32,11 @@ func (v View) Toolsets() []registry.Item {
 // Toolset returns what the principal sees in a toolset.
 func (v View) Toolset(t *v1.Toolset) Toolset {
 	out, bytes := Toolset{Toolset: t}, 0
+	for at, served := range v.g.Toolsets() {
+		if served == t && (v.g.catalog.Toolset == "" || v.g.catalog.Toolset == at) {
+			out.Path = "/mcp/" + at
+		}
+	}
 	definitions := newDefinitions(v.g.servers.Upstreams)
 	for _, it := range v.Tools() {
 		if !search.Contains(t, v1.KindTool, it.Subject) {
