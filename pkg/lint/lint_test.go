@@ -84,6 +84,12 @@ var tests = map[string][]struct {
 		{tool("a", "Send an email to one customer of the shop", plain) + tool("b", "Send an email to one customer of the web shop", plain) + tool("c", "Find what a customer of the shop ordered", plain), lint.Options{}, []string{"14:3 Tool b /spec/description: a has nearly the same words and arguments"}},
 		{tool("a", "Pay now", "  input_schema: {type: object}") + tool("b", "Pay later", "  input_schema: {type: object}"), lint.Options{}, nil},
 	},
+	"indistinguishable-tools": {
+		{tool("get-order", "Returns an order of a customer.", plain) + tool("weather", "Returns the weather", "  input_schema: {type: object}") + tool("get-orders", "Returns orders of a customer.", plain), lint.Options{}, []string{"17:1 Tool get-orders : a search cannot tell it from get-order: they have the same words"}},
+		{tool("get-order", "Returns an order of a customer.", plain) + tool("delete-order", "Deletes an order of a customer.", plain), lint.Options{}, nil},
+		{tool("get-order", "Returns an order of a customer.", plain) + strings.Replace(tool("get-orders", "Returns orders of a customer.", plain), "{name: get-orders}", "{name: get-orders, namespace: test}", 1), lint.Options{}, nil},
+		{tool("get-order", "Returns an order of a customer.", plain) + tool("get-orders", "Returns orders of a customer.", plain+"\n  preference: {enabled: false}"), lint.Options{}, nil},
+	},
 	"schema-root": {
 		{tool("a", "Pays an order.", "  input_schema: {type: object, properties: {x: {anyOf: [{type: string}]}}, oneOf: [{required: [x]}]}"), lint.Options{}, []string{"6:76 Tool a /spec/input_schema/oneOf: OpenAI and Anthropic refuse oneOf at the top of the arguments"}},
 	},

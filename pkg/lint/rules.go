@@ -19,6 +19,8 @@ func Rules() []Rule {
 			"State in each description what the other tool does not do.", sameDescriptions},
 		{"similar-tools", Warning, "two tools have nearly the same words and arguments",
 			"Merge them, or state in each description when to use the tool.", similarTools},
+		{"indistinguishable-tools", Warning, "the search cannot tell two tools apart: every request finds both or neither",
+			"Merge them, or name or describe them differently, and add spec.keywords and the ask of spec.examples to each.", indistinguishableTools},
 		{"schema-root", Warning, "model providers refuse this at the top level of a tool's arguments",
 			"Make the top an object with properties, and put alternatives below a property.", schemaRoots},
 		{"schema-keyword", Info, "some model providers refuse or ignore a keyword in a tool's arguments",

@@ -50,9 +50,10 @@ type Pair struct {
 // A pair is sought among the documents that share one of the rarest terms of a document; a term of very many documents
 // leads to nothing new.
 const (
-	rarest   = 8
-	tooMany  = 1000
-	TooAlike = 0.9 // the likeness from which on a query hardly tells two documents apart
+	rarest    = 8
+	tooMany   = 1000
+	amongMany = 100  // in a set of fewer documents, terms weigh as in one of so many: else what all share would weigh nothing
+	TooAlike  = 0.85 // the likeness from which on a query hardly tells two documents apart
 )
 
 // Alike returns the pairs of at least this likeness, the most alike first. Likeness is 2ab/(aa+bb) of the weights a and
@@ -63,7 +64,7 @@ func (ix *Index) Alike(likeness float64) []Pair {
 	for doc, e := range ix.entries {
 		vectors[doc] = make(map[term]float64, len(e.terms))
 		for i, t := range e.terms {
-			w := float64(e.weights[i]) * ix.rarity(len(ix.having(t)))
+			w := float64(e.weights[i]) * rarity(len(ix.having(t)), max(len(ix.entries), amongMany))
 			vectors[doc][t] = w
 			squares[doc] += w * w
 		}

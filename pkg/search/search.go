@@ -164,10 +164,9 @@ func (ix *Index) having(t term) []posting {
 	return ix.postings[from : from+to]
 }
 
-// rarity is what a term weighs that so many of the documents have (idf).
-func (ix *Index) rarity(documents int) float64 {
-	n := float64(documents)
-	return math.Log(1 + (float64(len(ix.entries))-n+0.5)/(n+0.5))
+// rarity is what a term weighs that n of all documents have (idf).
+func rarity(n, all int) float64 {
+	return math.Log(1 + (float64(all-n)+0.5)/(float64(n)+0.5))
 }
 
 // A document that has more of the different words of the query is better than one that has a few of them often. Few
@@ -212,7 +211,7 @@ func (ix *Index) Search(query string, limit int, keep func(*Entry) bool) []Hit {
 	total := 0.0
 	for _, w := range understand(query) {
 		list := ix.having(w.term)
-		weight := w.weight * ix.rarity(len(list))
+		weight := w.weight * rarity(len(list), len(ix.entries))
 		if len(list) > 0 {
 			total += weight
 		}
