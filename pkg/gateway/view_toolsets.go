@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"iter"
+
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -17,6 +19,15 @@ type Toolset struct {
 	// Listed is the number of Tools that a list of all tools contains, and Tokens the size of that list, at
 	// [v1.BytesPerToken]. Pinned is the number of those that clients always see.
 	Listed, Pinned, Tokens int
+}
+
+// ListSize returns the number of bytes that tools take in a list for clients.
+func (g *Gateway) ListSize(tools iter.Seq[registry.Item]) (bytes int) {
+	definitions := newDefinitions(g.servers.Upstreams)
+	for it := range tools {
+		bytes += server.Offer{Tool: it.Tool(), Definition: definitions.of(it.Tool())}.Size()
+	}
+	return bytes
 }
 
 // Toolsets returns the Toolset manifests, sorted by name and including those that are not ready. It includes toolsets that

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"fmt"
+
 	"toolctl.dev/toolctl/internal/wirename"
 	"toolctl.dev/toolctl/pkg/search"
 )
@@ -8,6 +10,11 @@ import (
 // Document returns what a search knows of a tool that clients call by the given name.
 func (i Item) Document(name string) search.Document {
 	return search.DocumentOf(name, i.Tool(), i.owner)
+}
+
+// Searched reports whether a search may find a tool: some calls may pass the policies, and preference.enabled is not false.
+func (i Item) Searched() bool {
+	return i.Tool().Offered() && i.Blocked == nil && !i.Object.Head().Broken()
 }
 
 // Searchable is an index of tools by the names by which MCP clients know them.
@@ -37,15 +44,17 @@ func NewSearchable(tools []Item, in func(Item) bool) *Searchable {
 	return s
 }
 
-// Name returns the name in the index of a tool that a person names in any form that [Registry.Lookup] accepts. It returns
-// "" if the index does not contain the tool.
-func (s *Searchable) Name(r *Registry, namespace, name string) string {
+// Name returns the name in the index of a tool that a person names in any form that [Registry.Lookup] accepts.
+func (s *Searchable) Name(r *Registry, namespace, name string) (string, error) {
 	if _, ok := s.Tools[name]; ok {
-		return name
+		return name, nil
 	}
 	it, err := r.Lookup(namespace, name)
 	if err != nil {
-		return ""
+		return "", err
 	}
-	return s.wire[it.FullName]
+	if s.wire[it.FullName] == "" {
+		return "", fmt.Errorf("tool %q is not among the tools that are searched", name)
+	}
+	return s.wire[it.FullName], nil
 }

@@ -11,6 +11,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // Case is one request and what should be found for it: each inner list names tools of which any is right.
@@ -19,52 +21,61 @@ type Case struct {
 	Right [][]string `json:"right"`
 }
 
+// CaseForm is how a [Case] is written on a line.
+const CaseForm = `{"ask": "…", "right": [["name"], ["one", "or another"]]}`
+
 // maxLine is how many bytes a line of a file of cases may have.
 const maxLine = 1 << 20
 
-// ReadCases reads one case a line, as JSON; blank lines are skipped. The error names every line that is no case. Where
-// known is given, so does a right name for which it returns false: nobody could find that tool.
-func ReadCases(r io.Reader, known func(name string) bool) ([]Case, error) {
-	var cases []Case
-	var errs []error
+// ReadCases reads one case a line, as JSON; blank lines are skipped. It returns a violation for each line of the file that
+// is not a case. Where resolve is given, it says by which name a search finds a tool that a case names, or why no search can
+// find it, which is a violation too.
+func ReadCases(r io.Reader, file string, resolve func(name string) (string, error)) (cases []Case, violations []v1.Violation) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	n := 0
+	add := func(err error) {
+		violations = append(violations, v1.Violation{Source: v1.Source{File: file, Line: n}, Message: err.Error()})
+	}
 	for lines.Scan() {
 		n++
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
-		c, err := readCase(lines.Bytes(), known)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("line %d: %w", n, err))
-			continue
+		if c, err := readCase(lines.Bytes(), resolve); err != nil {
+			add(err)
+		} else {
+			cases = append(cases, c)
 		}
-		cases = append(cases, c)
 	}
 	if err := lines.Err(); err != nil {
-		errs = append(errs, fmt.Errorf("line %d: %w", n+1, err))
+		n++
+		add(err)
 	}
-	return cases, errors.Join(errs...)
+	return cases, violations
 }
 
-func readCase(line []byte, known func(string) bool) (c Case, err error) {
+func readCase(line []byte, resolve func(string) (string, error)) (c Case, err error) {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&c); err != nil {
-		return c, fmt.Errorf(`%w; a line is {"ask": "…", "right": [["name"], ["one", "or another"]]}`, err)
+		return c, fmt.Errorf("%s; a line is %s", strings.TrimPrefix(err.Error(), "json: "), CaseForm)
 	}
-	switch unknown := func(name string) bool { return known != nil && !known(name) }; {
+	switch {
 	case dec.More():
 		return c, errors.New("more than one value on the line")
 	case strings.TrimSpace(c.Ask) == "":
 		return c, errors.New(`"ask" is missing or blank`)
 	case len(c.Right) == 0 || slices.ContainsFunc(c.Right, func(any []string) bool { return len(any) == 0 }):
 		return c, errors.New(`"right" or a list in it is missing or empty`)
-	default:
-		names := slices.Concat(c.Right...)
-		if i := slices.IndexFunc(names, unknown); i >= 0 {
-			return c, fmt.Errorf(`"right" names %q, and there is no such tool`, names[i])
+	case resolve == nil:
+		return c, nil
+	}
+	for _, any := range c.Right {
+		for i, name := range any {
+			if any[i], err = resolve(name); err != nil {
+				return c, fmt.Errorf(`"right": %w`, err)
+			}
 		}
 	}
 	return c, nil

@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -44,24 +45,37 @@ func TestEvaluate(t *testing.T) {
 }
 
 func TestReadCases(t *testing.T) {
-	known := func(name string) bool { return name == "a" }
-	cases, err := search.ReadCases(strings.NewReader("\n{\"ask\": \"x\", \"right\": [[\"a\"]]}\r\n\n"), known)
-	if err != nil || len(cases) != 1 || cases[0].Ask != "x" {
-		t.Fatal(cases, err)
+	resolve := func(name string) (string, error) {
+		if name != "a" {
+			return "", errors.New("no tool " + name)
+		}
+		return "default__a", nil
 	}
-	_, err = search.ReadCases(strings.NewReader(`{"ask": "x", "right": [["a"], ["b"]]}
+	cases, violations := search.ReadCases(strings.NewReader("\n{\"ask\": \"x\", \"right\": [[\"a\"]]}\r\n\n"), "asks.jsonl", resolve)
+	if violations != nil || len(cases) != 1 || cases[0].Ask != "x" || cases[0].Right[0][0] != "default__a" {
+		t.Fatal(cases, violations)
+	}
+	_, violations = search.ReadCases(strings.NewReader(`{"ask": "x", "right": [["a"], ["b"]]}
 {"ask": " ", "right": [["a"]]}
 {"ask": "x"}
 {"ask": "x", "right": [[]]}
 {"ask": "x", "right": [["a"]]} {}
 nonsense
-{"ask": "x", "right": [["a"]], "wrong": 1}`), known)
-	for _, want := range []string{
-		`line 1: "right" names "b", and there is no such tool`, `line 2: "ask" is missing or blank`, `line 3: "right" or a list in it is missing or empty`,
-		`line 4: "right" or a list in it is missing or empty`, `line 5: more than one value on the line`, "line 6: invalid character", `line 7: json: unknown field "wrong"`,
-	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("no %q in:\n%v", want, err)
+{"ask": "x", "right": [["a"]], "wrong": 1}`), "asks.jsonl", resolve)
+	want := []string{
+		`asks.jsonl:1: "right": no tool b`, `asks.jsonl:2: "ask" is missing or blank`, `asks.jsonl:3: "right" or a list in it is missing or empty`,
+		`asks.jsonl:4: "right" or a list in it is missing or empty`, `asks.jsonl:5: more than one value on the line`, "asks.jsonl:6: invalid character", `asks.jsonl:7: unknown field "wrong"`,
+	}
+	if len(violations) != len(want) {
+		t.Fatalf("got %d violations, want %d:\n%v", len(violations), len(want), violations)
+	}
+	for i, v := range violations {
+		if !strings.HasPrefix(v.String(), want[i]) {
+			t.Errorf("got %q, want %q", v, want[i])
 		}
+	}
+	_, violations = search.ReadCases(strings.NewReader("\n"+strings.Repeat(" ", 2<<20)), "asks.jsonl", nil)
+	if len(violations) != 1 || violations[0].String() != "asks.jsonl:2: bufio.Scanner: token too long" {
+		t.Errorf("a line that is too long: %v", violations)
 	}
 }

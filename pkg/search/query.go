@@ -46,6 +46,17 @@ type kind struct {
 	words string
 }
 
+var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d(?:[ .-]?\d){3,}`) })
+
+// WithoutValues returns a query with "…" for addresses, paths, and numbers of at least four digits, which say who asked
+// and nothing of a tool.
+func WithoutValues(query string) string {
+	for _, k := range kinds() {
+		query = k.value.ReplaceAllString(query, " … ")
+	}
+	return number().ReplaceAllString(query, "…")
+}
+
 // maxQuery is how many bytes of a query are read.
 const maxQuery = 8 << 10
 

@@ -1,0 +1,153 @@
+package action
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/search"
+)
+
+// Search finds the tools that fit a request in plain words, as clients of "toolctl serve" find them.
+type Search struct {
+	*Config
+	// Query is the request.
+	Query string
+	// Limit is the maximum number of tools. Default: 10.
+	Limit int
+	// Toolset is the toolset whose tools are searched, by its name or NAMESPACE/NAME. Default: all tools.
+	Toolset string
+	// Server and Selector choose among the tools, by the name of an MCPServer and by labels, which a tool has from its
+	// server too. They change no score.
+	Server, Selector string
+	// Offline queries no MCP server.
+	Offline bool
+}
+
+// FoundTool is a tool that a [Search] found.
+type FoundTool struct {
+	Rank int `json:"rank"` // from 1
+	// Name is the name by which MCP clients know the tool; Namespace and Tool are those of its manifest.
+	Name        string         `json:"name"`
+	Namespace   string         `json:"namespace"`
+	Tool        string         `json:"tool"`
+	Title       string         `json:"title,omitempty"`
+	Description string         `json:"description"`
+	Score       float64        `json:"score"`
+	Matches     []search.Match `json:"matches"`
+}
+
+// Run finds tools, the best first.
+func (s *Search) Run(ctx context.Context) (found []FoundTool, err error) {
+	if strings.TrimSpace(s.Query) == "" {
+		return nil, usagef("say in a few words what the tool should do")
+	}
+	if s.Limit == 0 {
+		s.Limit = 10
+	}
+	err = s.within(ctx, func(w *Workspace) error {
+		tools, keep, err := s.tools(ctx, w)
+		if err != nil {
+			return err
+		}
+		for i, hit := range tools.Search(s.Query, s.Limit, keep) {
+			h := tools.Tools[hit.Name].Object.Head()
+			found = append(found, FoundTool{i + 1, hit.Name, h.Namespace(), h.Metadata.Name, hit.Title, hit.Description, hit.Score, hit.Matches(s.Query)})
+		}
+		return nil
+	})
+	return found, err
+}
+
+// tools returns the tools that are searched. The function keep chooses among them.
+func (s *Search) tools(ctx context.Context, w *Workspace) (tools *registry.Searchable, keep func(*search.Entry) bool, err error) {
+	if s.Limit < 0 {
+		return nil, nil, usagef("--limit %d: expected 1 or more", s.Limit)
+	}
+	labels, err := registry.ParseSelector(s.Selector)
+	if err != nil {
+		return nil, nil, usagef("-l: %w", err)
+	}
+	in := registry.Item.Searched
+	if s.Toolset != "" {
+		it, err := w.Registry.Get(v1.KindToolset, s.Namespace, s.Toolset)
+		if err != nil {
+			return nil, nil, err
+		}
+		set := it.Object.(*v1.Toolset)
+		in = func(it registry.Item) bool { return it.Searched() && search.Contains(set, v1.KindTool, it.Subject) }
+	}
+	if s.Server != "" {
+		if _, err := w.Registry.Get(v1.KindMCPServer, s.Namespace, s.Server); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !s.Offline {
+		w.ask(ctx)
+	}
+	page, err := w.Registry.List(registry.Query{Kind: v1.KindTool, Namespace: s.Namespace})
+	if err != nil {
+		return nil, nil, err
+	}
+	keep = func(e *search.Entry) bool {
+		return (s.Server == "" || e.Server == s.Server) && labels.Matches(e.Labels)
+	}
+	return registry.NewSearchable(page.Items, in), keep, nil
+}
+
+// EvaluateSearch measures how well a [Search] finds tools, on requests and the tools that are right for them. Limit and
+// Query of the Search have no effect.
+type EvaluateSearch struct {
+	Search
+	// File has a [search.Case] on each line.
+	File string
+}
+
+// SearchReport is the result of an [EvaluateSearch].
+type SearchReport struct {
+	// Tools is the number of tools that are searched.
+	Tools int `json:"tools"`
+	// ListTokens is the size of a list of all these tools, at [v1.BytesPerToken].
+	ListTokens int `json:"list_tokens"`
+	search.Report
+}
+
+// Run evaluates the search. The error lists each line of the file that is not a case.
+func (e *EvaluateSearch) Run(ctx context.Context) (*SearchReport, error) {
+	f, err := regular.Open(e.File)
+	if err != nil {
+		return nil, usagef("--eval %s: %w", e.File, regular.Reason(err))
+	}
+	defer f.Close()
+	r := &SearchReport{}
+	return r, e.within(ctx, func(w *Workspace) error {
+		tools, keep, err := e.tools(ctx, w)
+		if err != nil {
+			return err
+		}
+		cases, violations := search.ReadCases(f, e.File, func(name string) (string, error) { return tools.Name(w.Registry, e.Namespace, name) })
+		if len(violations) > 0 {
+			var text strings.Builder
+			for _, v := range violations {
+				text.WriteString("\n  " + v.String())
+			}
+			return invalidf("not every line is a request:%s", text.String())
+		}
+		if len(cases) == 0 {
+			return invalidf("%s has no requests: expected lines of %s", e.File, search.CaseForm)
+		}
+		r.Tools, r.ListTokens = len(tools.Tools), w.ListSize(maps.Values(tools.Tools))/v1.BytesPerToken
+		r.Report = search.Evaluate(cases, func(ask string, limit int) []string {
+			hits := tools.Search(ask, limit, keep)
+			names := make([]string, len(hits))
+			for i, h := range hits {
+				names[i] = h.Name
+			}
+			return names
+		})
+		return nil
+	})
+}
