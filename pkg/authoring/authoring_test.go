@@ -215,12 +215,9 @@ func TestBounds(t *testing.T) {
 	if err := call("validate", args{"manifest": strings.Repeat("#", 1<<20+1)}, nil); err == nil || !strings.Contains(err.Error(), "manifest has 1048577 bytes, and at most 1048576 are read") {
 		t.Error(err)
 	}
+	text := strings.Repeat("\n", 1<<20) // not YAML, which takes long to scan under the race detector
 	for i := range 70 {
-		name := filepath.Join(dir, "large", string(rune('A'+i))+".yaml")
-		write(t, name, "#")
-		if err := os.Truncate(name, 1<<20); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, "large", string(rune('A'+i))+".md"), text)
 	}
 	var found violations
 	if err := call("validate", args{}, &found); err != nil || !strings.Contains(found.String(), "the 64 MiB that toolctl reads") {
