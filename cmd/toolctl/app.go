@@ -92,11 +92,6 @@ func (a *app) config(ctx context.Context) *action.Config {
 	return c
 }
 
-// storeDSN returns the address of the store.
-func (a *app) storeDSN() (string, error) {
-	return a.stored(context.Background()).StoreDSN(false)
-}
-
 // shownDSN returns the value of --store without a password.
 func (a *app) shownDSN() string {
 	shown, _ := store.Shown(a.conf.DSN)
