@@ -1,6 +1,6 @@
 // Package store defines the data that outlive a process: the applied manifests, the counters of policies,
 // the calls and agent runs pending approval, the audit log, the overrides of descriptions, the revisions of
-// sets, and the leases of processes. It has the interfaces and their types; each backend is a folder
+// sets, the leases of processes, and the vectors of texts. It has the interfaces and their types; each backend is a folder
 // below it and passes the suite of pkg/store/storetest.
 //
 //	st, err := sqlite.Open(ctx, ".toolctl/state.db", store.Options{Create: true})
@@ -34,6 +34,7 @@ type Store interface {
 	Leases
 	Conditions
 	Runs
+	Vectors
 	// Close ends every watch and closes the store. Later method calls return
 	// [ErrClosed].
 	io.Closer

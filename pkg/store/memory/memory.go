@@ -39,6 +39,7 @@ type rest interface {
 	store.Leases
 	store.Conditions
 	store.Runs
+	store.Vectors
 	io.Closer
 }
 

@@ -150,7 +150,7 @@ func (t shared) Fill(table store.Table, rows iter.Seq2[[]any, error]) error {
 
 func (t shared) Lock(what string) (err error) {
 	switch what {
-	case "conditions", "runs":
+	case "conditions", "runs", "vectors":
 		_, err = t.tx.Exec(t.ctx, "LOCK TABLE toolctl_"+what+" IN SHARE ROW EXCLUSIVE MODE")
 	default:
 		_, err = t.tx.Exec(t.ctx, "SELECT 1 FROM toolctl_revision WHERE name = $1 FOR UPDATE", what)

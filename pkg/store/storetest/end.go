@@ -72,6 +72,7 @@ func testClosed(t *testing.T, backend Backend) {
 		"return":    func(ctx context.Context) error { return st.ReturnLeases(ctx, "a") },
 		"await":     func(ctx context.Context) error { _, err := st.AwaitApproval(ctx, "x"); return err },
 		"overrides": func(ctx context.Context) error { _, err := st.Overrides(ctx); return err },
+		"vectors":   func(ctx context.Context) error { _, err := st.Vectors(ctx, []string{"x"}); return err },
 	} {
 		if err := call(t.Context()); !errors.Is(err, store.ErrClosed) {
 			t.Errorf("%s: %v, want %v", name, err, store.ErrClosed)

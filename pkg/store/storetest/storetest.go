@@ -72,6 +72,8 @@ func Run(t *testing.T, backend Backend) {
 		{"Runs", testRuns},
 		{"RunsAtTheSameTime", testRunsAtTheSameTime},
 		{"RunBounds", testRunBounds},
+		{"Vectors", testVectors},
+		{"VectorBounds", testVectorBounds},
 		{"AwaitApproval", testAwaitApproval},
 		{"Limit", testLimit},
 		{"Size", testSize},

@@ -40,7 +40,7 @@ type Tx interface {
 	// Exec executes a statement and returns the number of changed rows.
 	Exec(query string, args ...any) (int64, error)
 	Query(query string, args ...any) (Rows, error)
-	// Lock prevents others from changing "objects", "approvals", "overrides", "conditions" or "runs" until the
+	// Lock prevents others from changing "objects", "approvals", "overrides", "conditions", "runs" or "vectors" until the
 	// transaction ends.
 	Lock(what string) error
 	// Tell notifies all processes of a change when the transaction is committed.
@@ -136,5 +136,6 @@ var _ interface {
 	store.Conditions
 	store.Revisions
 	store.Runs
+	store.Vectors
 	store.Copier
 } = Methods{}
