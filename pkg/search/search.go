@@ -156,6 +156,9 @@ func New(entries []*Entry) *Index {
 	return ix
 }
 
+// Entries returns the documents by name. The caller must not change the slice.
+func (ix *Index) Entries() []*Entry { return ix.entries }
+
 // having returns the postings of a term.
 func (ix *Index) having(t term) []posting {
 	const shift = documentBits + weightBits
