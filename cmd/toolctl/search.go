@@ -121,9 +121,9 @@ func (o *searchOptions) evaluate(ctx context.Context) error {
 
 func (o *searchOptions) printReport(r *action.SearchReport) error {
 	fmt.Fprintf(o.out, "%s, %s\n", count(r.Cases, "request"), count(r.Tools, "tool"))
-	t := newTable(o.out, "RECALL@1", "RECALL@3", "RECALL@5", "RECALL@10", "NDCG@10", "LIST")
+	t := newTable(o.out, "RECALL@1", "RECALL@3", "RECALL@5", "RECALL@10", "NDCG@10", "LIST", "MENU")
 	share := func(f float64) string { return strconv.FormatFloat(f, 'f', 3, 64) }
-	t.row(share(r.Recall1), share(r.Recall3), share(r.Recall5), share(r.Recall10), share(r.NDCG10), count(r.ListTokens, "token"))
+	t.row(share(r.Recall1), share(r.Recall3), share(r.Recall5), share(r.Recall10), share(r.NDCG10), count(r.ListTokens, "token"), count(r.MenuTokens, "token"))
 	if err := t.Flush(); err != nil || len(r.Misses) == 0 {
 		return err
 	}

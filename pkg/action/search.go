@@ -7,6 +7,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/search"
 )
@@ -49,11 +50,11 @@ func (s *Search) Run(ctx context.Context) (found []FoundTool, err error) {
 		s.Limit = 10
 	}
 	err = s.within(ctx, func(w *Workspace) error {
-		tools, keep, err := s.tools(ctx, w)
+		tools, err := s.tools(ctx, w)
 		if err != nil {
 			return err
 		}
-		for i, hit := range tools.Search(s.Query, s.Limit, keep) {
+		for i, hit := range tools.Search(s.Query, s.Limit, tools.keep) {
 			h := tools.Tools[hit.Name].Object.Head()
 			found = append(found, FoundTool{i + 1, hit.Name, h.Namespace(), h.Metadata.Name, hit.Title, hit.Description, hit.Score, hit.Matches(s.Query)})
 		}
@@ -62,27 +63,33 @@ func (s *Search) Run(ctx context.Context) (found []FoundTool, err error) {
 	return found, err
 }
 
-// tools returns the tools that are searched. The function keep chooses among them.
-func (s *Search) tools(ctx context.Context, w *Workspace) (tools *registry.Searchable, keep func(*search.Entry) bool, err error) {
+// searched are the tools that are searched.
+type searched struct {
+	*registry.Searchable
+	set  *v1.Toolset              // nil for all tools
+	keep func(*search.Entry) bool // chooses among them
+}
+
+func (s *Search) tools(ctx context.Context, w *Workspace) (t searched, err error) {
 	if s.Limit < 0 {
-		return nil, nil, usagef("--limit %d: expected 1 or more", s.Limit)
+		return t, usagef("--limit %d: expected 1 or more", s.Limit)
 	}
 	labels, err := registry.ParseSelector(s.Selector)
 	if err != nil {
-		return nil, nil, usagef("-l: %w", err)
+		return t, usagef("-l: %w", err)
 	}
 	in := registry.Item.Searched
 	if s.Toolset != "" {
 		it, err := w.Registry.Get(v1.KindToolset, s.Namespace, s.Toolset)
 		if err != nil {
-			return nil, nil, err
+			return t, err
 		}
 		set := it.Object.(*v1.Toolset)
-		in = func(it registry.Item) bool { return it.Searched() && search.Contains(set, v1.KindTool, it.Subject) }
+		t.set, in = set, func(it registry.Item) bool { return it.Searched() && search.Contains(set, v1.KindTool, it.Subject) }
 	}
 	if s.Server != "" {
 		if _, err := w.Registry.Get(v1.KindMCPServer, s.Namespace, s.Server); err != nil {
-			return nil, nil, err
+			return t, err
 		}
 	}
 	if !s.Offline {
@@ -90,12 +97,22 @@ func (s *Search) tools(ctx context.Context, w *Workspace) (tools *registry.Searc
 	}
 	page, err := w.Registry.List(registry.Query{Kind: v1.KindTool, Namespace: s.Namespace})
 	if err != nil {
-		return nil, nil, err
+		return t, err
 	}
-	keep = func(e *search.Entry) bool {
+	t.Searchable = registry.NewSearchable(page.Items, in)
+	t.keep = func(e *search.Entry) bool {
 		return (s.Server == "" || e.Server == s.Server) && labels.Matches(e.Labels)
 	}
-	return registry.NewSearchable(page.Items, in), keep, nil
+	return t, nil
+}
+
+// pinned yields the tools that clients always see.
+func (t searched) pinned(yield func(registry.Item) bool) {
+	for _, it := range t.Tools {
+		if t.set != nil && search.Pins(t.set, it.Subject) && !yield(it) {
+			return
+		}
+	}
 }
 
 // EvaluateSearch measures how well a [Search] finds tools, on requests and the tools that are right for them. Limit and
@@ -110,8 +127,10 @@ type EvaluateSearch struct {
 type SearchReport struct {
 	// Tools is the number of tools that are searched.
 	Tools int `json:"tools"`
-	// ListTokens is the size of a list of all these tools, at [v1.BytesPerToken].
+	// ListTokens is the size of a list of all these tools, and MenuTokens of what clients get in its place when they
+	// search: the pinned tools of the toolset and two more. Both are at [v1.BytesPerToken].
 	ListTokens int `json:"list_tokens"`
+	MenuTokens int `json:"menu_tokens"`
 	search.Report
 }
 
@@ -124,7 +143,7 @@ func (e *EvaluateSearch) Run(ctx context.Context) (*SearchReport, error) {
 	defer f.Close()
 	r := &SearchReport{}
 	return r, e.within(ctx, func(w *Workspace) error {
-		tools, keep, err := e.tools(ctx, w)
+		tools, err := e.tools(ctx, w)
 		if err != nil {
 			return err
 		}
@@ -140,8 +159,9 @@ func (e *EvaluateSearch) Run(ctx context.Context) (*SearchReport, error) {
 			return invalidf("%s has no requests: expected lines of %s", e.File, search.CaseForm)
 		}
 		r.Tools, r.ListTokens = len(tools.Tools), w.ListSize(maps.Values(tools.Tools))/v1.BytesPerToken
+		r.MenuTokens = (server.MenuSize() + w.ListSize(tools.pinned)) / v1.BytesPerToken
 		r.Report = search.Evaluate(cases, func(ask string, limit int) []string {
-			hits := tools.Search(ask, limit, keep)
+			hits := tools.Search(ask, limit, tools.keep)
 			names := make([]string, len(hits))
 			for i, h := range hits {
 				names[i] = h.Name

@@ -47,7 +47,7 @@ spec: {description: Pours a drink, input_schema: {type: object}, mock_result: {}
 	asks := write("asks.jsonl", `{"ask": "shop", "right": [["shop/get-order"]]}
 {"ask": "drink", "right": [["bar__get-order", "shop__get-order"], ["pour"]]}`)
 	r, err := (&action.EvaluateSearch{Search: action.Search{Config: c}, File: asks}).Run(t.Context())
-	if err != nil || r.Recall5 != 1 || r.Tools != 3 || r.ListTokens == 0 {
+	if err != nil || r.Recall5 != 1 || r.Tools != 3 || r.ListTokens == 0 || r.MenuTokens < 100 {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	ambiguous := write("ambiguous.jsonl", `{"ask": "shop", "right": [["get-order"]]}`)

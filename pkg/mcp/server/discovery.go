@@ -87,6 +87,14 @@ var builtins = []listed{
 
 func builtin(w definition) listed { return listed{listing: newListing(w, math.MaxInt)} }
 
+// MenuSize returns the number of bytes that a client that searches gets in place of a list, beside the pinned tools.
+func MenuSize() (bytes int) {
+	for _, b := range builtins {
+		bytes += len(b.entry)
+	}
+	return bytes
+}
+
 // searchHint follows the instructions for a client that searches.
 const searchHint = "Only some tools are listed: " + toolFind + " finds the others by what they do, and " + toolCall + " calls them."
 
