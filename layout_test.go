@@ -101,7 +101,7 @@ var layout = map[string]struct {
 	"pkg/agent/openai":    {may: []string{"pkg/schema", "api/v1", "pkg/agent", "pkg/agent/internal/provider"}},
 	"pkg/agent/anthropic": {may: []string{"api/v1", "pkg/agent", "pkg/agent/internal/provider"}},
 	"pkg/agent/google":    {may: []string{"api/v1", "pkg/agent", "pkg/agent/internal/provider"}},
-	"pkg/scenario":        {may: []string{"api/v1", "pkg/schema", "pkg/registry", "pkg/policy", "internal/redact", "pkg/validate", "pkg/prompt", "pkg/agent", "pkg/agent/scripted", "internal/jmespath", "internal/params", "internal/textcheck"}, never: []string{sdk}},
+	"pkg/scenario":        {may: []string{"api/v1", "pkg/schema", "pkg/registry", "pkg/search", "pkg/policy", "internal/redact", "pkg/validate", "pkg/prompt", "pkg/agent", "pkg/agent/scripted", "internal/jmespath", "internal/params", "internal/textcheck"}, never: []string{sdk}},
 	"pkg/scenario/report": {may: []string{"api/v1", "internal/fileset", "internal/regular", "pkg/scenario"}, never: []string{sdk}},
 	"pkg/scenario/update": {may: []string{"api/v1", "internal/regular", "pkg/scenario"}, never: []string{sdk}},
 	"pkg/telemetry":       {never: []string{sdk}},

@@ -99,10 +99,13 @@ type MockFault struct {
 	Probability *float64 `json:"probability,omitempty" check:"min=0,max=1"`
 }
 
-// Turn is one turn of a conversation: calls, or a message to a scripted model.
+// Turn is one turn of a conversation: calls, a message to a scripted model, or searches for tools.
 type Turn struct {
 	// Calls are made concurrently, as a model does.
 	Calls []ScenarioCall `json:"calls,omitempty"`
+	// Search are searches for tools, as clients of a toolset make them with find_tools.
+	// Example: [{query: give Ann her money back, expect: {first: refund-order}}].
+	Search []ScenarioSearch `json:"search,omitempty"`
 	// Prompt is the name of a Prompt to run. Example: travel-advice.
 	Prompt string `json:"prompt,omitempty"`
 	// Args are the variables of the prompt.
@@ -136,6 +139,35 @@ type ScenarioCall struct {
 	Approve *bool `json:"approve,omitempty"`
 	// Expect describes the expected result. Default: status complete.
 	Expect *Expect `json:"expect,omitempty"`
+}
+
+// ScenarioSearch is one search for tools and its expected result.
+type ScenarioSearch struct {
+	// Query says in plain words what the tool should do. Required. Example: give Ann her money back.
+	Query string `json:"query" check:"required"`
+	// Limit is the maximum number of tools that the search finds. Default: 5.
+	Limit int `json:"limit,omitempty" check:"min=0,max=50"`
+	// Toolset is the name of the Toolset that is searched. Default: all tools of the scenario. Example: support.
+	Toolset string `json:"toolset,omitempty"`
+	// Expect describes the expected result. Required.
+	Expect ExpectFound `json:"expect" check:"required"`
+}
+
+// ExpectFound says which tools a search must find; every member that is set must hold.
+type ExpectFound struct {
+	// First is the tool that must come first. Example: refund-order.
+	First string `json:"first,omitempty"`
+	// Contains are tools that must be found, in any order. Example: [refund-order, get-order].
+	Contains []string `json:"contains,omitempty"`
+	// Lacks are tools that must not be found. Example: [delete-order].
+	Lacks []string `json:"lacks,omitempty"`
+}
+
+func (e *ExpectFound) rules(path string) []Violation {
+	if e.First != "" || len(e.Contains)+len(e.Lacks) > 0 {
+		return nil
+	}
+	return []Violation{{Path: path, Expected: "first, contains or lacks", Got: "none of them", Message: "nothing is expected of the search: set first, contains or lacks"}}
 }
 
 // ModelReply is one scripted answer of a model.

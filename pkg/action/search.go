@@ -78,14 +78,14 @@ func (s *Search) tools(ctx context.Context, w *Workspace) (t searched, err error
 	if err != nil {
 		return t, usagef("-l: %w", err)
 	}
-	in := registry.Item.Searched
+	in := func(it registry.Item) bool { return it.Searched(nil) }
 	if s.Toolset != "" {
 		it, err := w.Registry.Get(v1.KindToolset, s.Namespace, s.Toolset)
 		if err != nil {
 			return t, err
 		}
 		set := it.Object.(*v1.Toolset)
-		t.set, in = set, func(it registry.Item) bool { return it.Searched() && search.Contains(set, v1.KindTool, it.Subject) }
+		t.set, in = set, func(it registry.Item) bool { return it.Searched(nil) && search.Contains(set, v1.KindTool, it.Subject) }
 	}
 	if s.Server != "" {
 		if _, err := w.Registry.Get(v1.KindMCPServer, s.Namespace, s.Server); err != nil {

@@ -10,6 +10,7 @@ const (
 	toServer
 	toPolicy
 	toPrompt
+	toToolset
 	toPatterns // a list of names and patterns of tools or prompts
 	toServers  // a list of names and patterns of servers
 	toRules    // the rules of a policy
@@ -48,6 +49,10 @@ var references = append([]reference{
 	{v1.KindScenario, "spec/mocks/#", toTool},
 	{v1.KindScenario, "spec/turns/*/prompt", toPrompt},
 	{v1.KindScenario, "spec/turns/*/calls/*/tool", toTool},
+	{v1.KindScenario, "spec/turns/*/search/*/toolset", toToolset},
+	{v1.KindScenario, "spec/turns/*/search/*/expect/first", toTool},
+	{v1.KindScenario, "spec/turns/*/search/*/expect/contains/*", toTool},
+	{v1.KindScenario, "spec/turns/*/search/*/expect/lacks/*", toTool},
 	{v1.KindScenario, "spec/turns/*/model/*/tool_calls/*/tool", toTool},
 	{v1.KindScenario, "spec/turns/*/model/*/sees/tools/*", toTool},
 	{v1.KindScenario, "spec/turns/*/consent_overrides/#", toTool},

@@ -126,6 +126,8 @@ func (r *renames) named(name string, to refKind) string {
 		return r.object(v1.KindToolPolicy, name)
 	case toPrompt:
 		return r.object(v1.KindPrompt, name)
+	case toToolset:
+		return r.object(v1.KindToolset, name)
 	}
 	return r.tool(name)
 }

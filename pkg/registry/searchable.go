@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"toolctl.dev/toolctl/internal/wirename"
+	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/search"
 )
 
@@ -12,9 +13,11 @@ func (i Item) Document(name string) search.Document {
 	return search.DocumentOf(name, i.Tool(), i.owner)
 }
 
-// Searched reports whether a search may find a tool: some calls may pass the policies, and preference.enabled is not false.
-func (i Item) Searched() bool {
-	return i.Tool().Offered() && i.Blocked == nil && !i.Object.Head().Broken()
+// Searched reports whether a search may find a tool: some calls may pass the policies and an overlay, which may be nil, and
+// preference.enabled is not false.
+func (i Item) Searched(o *policy.Overlay) bool {
+	blocked, _ := i.Under(o, "")
+	return i.Tool().Offered() && blocked == nil && !i.Object.Head().Broken()
 }
 
 // Searchable is an index of tools by the names by which MCP clients know them.

@@ -94,7 +94,7 @@ func (q *jsonPath) check(s *scope) (expected, got string) {
 		return "JSON", show(s.answer())
 	}
 	path := q.expression()
-	found, err := search(path, doc)
+	found, err := evaluate(path, doc)
 	if err != nil {
 		return "what " + path + " finds", err.Error()
 	}
@@ -152,8 +152,8 @@ func (r numberRange) String() string {
 
 func equal(want, got any) bool { return len(compareExact(want, got)) == 0 }
 
-// search evaluates a JMESPath expression, or a JSONPath that begins with "$".
-func search(expression string, doc any) (any, error) {
+// evaluate evaluates a JMESPath expression, or a JSONPath that begins with "$".
+func evaluate(expression string, doc any) (any, error) {
 	if strings.HasPrefix(expression, "$") {
 		path, err := parsePath(expression)
 		if err != nil {

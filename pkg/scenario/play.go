@@ -42,6 +42,8 @@ type player struct {
 	broken bool // the manifest has a violation
 	// overlay is the scenario's own policy; nil if it has no policy.
 	overlay *policy.Overlay
+	// searches are the tools that searches find, by toolset.
+	searches map[string]*registry.Searchable
 	// validators is the prompt that the task_type of a PromptKit scenario names.
 	validators *prompt.Prompt
 	// context is the size of the conversation in bytes, for the tokens of a scripted model.
@@ -70,7 +72,7 @@ func (p *player) prepare(ctx context.Context) bool {
 				err = fmt.Errorf("spec.tools does not name %q", other.Tool().Metadata.Name)
 			}
 			if p.ofUnstarted(name) {
-				err = fmt.Errorf("%w: no MCP server is started for mocks: declare the tool in a manifest, as 'toolctl import mcp --tools' writes them", err)
+				err = fmt.Errorf("%w: no MCP server is started for mocks: %s", err, declareTool)
 			}
 			p.invalid(v1.Pointer("/spec/mocks", name), err.Error())
 			continue
@@ -86,15 +88,18 @@ func (p *player) prepare(ctx context.Context) bool {
 		m := p.spec.Mocks[name]
 		p.mocks[tool.Key()] = p.newMock(name, &m, tool)
 	}
+	if p.spec.Policy != nil {
+		p.overlay = policy.NewOverlay(s.Head(), *p.spec.Policy)
+	}
 	for i := range p.spec.Turns {
 		p.checkTurn(i)
 	}
 	p.checkAssertions(0, "/spec/assertions", p.spec.Assertions)
-	if p.spec.Policy != nil {
-		p.overlay = policy.NewOverlay(s.Head(), *p.spec.Policy)
-	}
 	return !p.broken
 }
+
+// declareTool is what to do about a tool of a server that is not started.
+const declareTool = "declare the tool in a manifest, as 'toolctl import mcp --tools' writes them"
 
 // ofUnstarted reports whether a name belongs to a tool of a declared MCP server that is not started.
 func (p *player) ofUnstarted(name string) bool {
@@ -116,7 +121,7 @@ func (p *player) checkTurn(i int) {
 	switch {
 	case len(turn.Calls) > 0 && len(turn.Model) > 0:
 		p.invalid(field+"/model", "a turn has either calls or a scripted model, not both")
-	case len(turn.Calls) == 0 && len(turn.Model) == 0:
+	case len(turn.Calls)+len(turn.Model)+len(turn.Search) == 0:
 		p.invalid(field, "a turn needs calls, or model with the replies of a scripted model")
 	case len(turn.Calls) > 0 && turn.Prompt+turn.User != "":
 		p.invalid(field+"/calls", "prompt and user need a scripted model, not calls")
@@ -127,6 +132,7 @@ func (p *player) checkTurn(i int) {
 	case len(turn.Args) > 0 && turn.Prompt == "":
 		p.invalid(field+"/args", "args are the variables of a prompt, and the turn has no prompt")
 	}
+	p.checkSearches(field+"/search", turn.Search)
 	if turn.Prompt != "" {
 		if _, err := p.promptOf(turn); err != nil {
 			p.invalid(field+"/prompt", err.Error())
@@ -146,10 +152,11 @@ func (p *player) play(ctx context.Context) {
 		p.res.Turns = append(p.res.Turns, Turn{Calls: []Call{}})
 		turn, field := &p.spec.Turns[i], v1.Pointer("/spec/turns", strconv.Itoa(i))
 		model := asReplies(turn.Model)
-		if len(turn.Calls) == 0 && len(model) == 0 {
+		if len(turn.Calls)+len(turn.Search) == 0 && len(model) == 0 {
 			model = script.turn(i + 1)
 		}
-		if len(turn.Calls) == 0 && len(model) == 0 {
+		p.playSearches(field+"/search", turn.Search)
+		if len(turn.Calls)+len(turn.Search) == 0 && len(model) == 0 {
 			p.warn(field, "turn %d was not run: no script has the model's reply (see --mock-responses FILE)", i+1)
 			p.pass(field+"/assertions", turn.Assertions, fmt.Sprintf("turn %d was not run", i+1))
 			continue
@@ -253,7 +260,7 @@ func total(s *v1.Scenario) int {
 	n := len(s.Spec.Assertions)
 	for i := range s.Spec.Turns {
 		t := &s.Spec.Turns[i]
-		n += len(t.Calls) + len(t.Assertions)
+		n += len(t.Calls) + len(t.Search) + len(t.Assertions)
 		if len(t.Model) > 0 && !s.FromPromptKit() {
 			n++
 		}
@@ -363,7 +370,7 @@ func (p *player) execute(ctx context.Context, field string, asked []v1.Call, ans
 		out, executed := p.mocked(answered(ctx, answers[i]), asked[i])
 		res := out.Result
 		if res.Error != nil && res.Error.Type == v1.TypeNotFound && p.ofUnstarted(asked[i].Tool) {
-			res.Error.Message += ": no MCP server is started without --live: declare the tool in a manifest, as 'toolctl import mcp --tools' writes them, and give it a mock"
+			res.Error.Message += ": no MCP server is started without --live: " + declareTool + ", and give it a mock"
 		}
 		turn.Calls = append(turn.Calls, p.record(asked[i], res, executed))
 	}

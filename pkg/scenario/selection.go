@@ -52,10 +52,7 @@ func (p *player) find(kind, field string, names []string) ([]v1.Key, bool) {
 	}
 	keys, ok := make([]v1.Key, 0, len(names)), true
 	for i, name := range names {
-		item, err := p.runner.base.Get(kind, "", name)
-		if missing := (*v1.NotFoundError)(nil); errors.As(err, &missing) && missing.Ambiguous {
-			item, err = p.runner.base.Get(kind, p.res.scenario.Namespace(), name)
-		}
+		item, err := p.lookup(kind, name)
 		if err != nil {
 			at := v1.Pointer(field, strconv.Itoa(i))
 			p.fail(Failure{What: "scenario", Message: err.Error(), Field: at, Source: p.source(at)})
@@ -65,6 +62,15 @@ func (p *player) find(kind, field string, names []string) ([]v1.Key, bool) {
 		keys = append(keys, item.Object.Head().Key())
 	}
 	return keys, ok
+}
+
+// lookup finds an object, and of several with the name the one in the namespace of the scenario.
+func (p *player) lookup(kind, name string) (registry.Item, error) {
+	item, err := p.runner.base.Get(kind, "", name)
+	if missing := (*v1.NotFoundError)(nil); errors.As(err, &missing) && missing.Ambiguous {
+		item, err = p.runner.base.Get(kind, p.res.scenario.Namespace(), name)
+	}
+	return item, err
 }
 
 func keyNames(keys []v1.Key) []string {
