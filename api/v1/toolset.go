@@ -37,6 +37,9 @@ const (
 	DiscoveryAuto   = "auto"
 )
 
+// Discoveries are these values.
+var Discoveries = []string{DiscoveryList, DiscoverySearch, DiscoveryAuto}
+
 // Defaults of a [ToolsetSpec].
 const (
 	DefaultListLimit  = 40

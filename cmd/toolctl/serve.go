@@ -42,7 +42,9 @@ ends when the client closes stdin. With --http, it listens: /mcp serves clients 
 protocol versions up to 2026-07-28, and /healthz and /readyz serve probes.
 
 Each Toolset is served at /mcp/NAME, with its own tools, prompts and resources, for the callers
-that it admits; --toolset serves one alone. See docs/toolsets.md.
+that it admits; --toolset serves one alone. Clients that would see more tools than they can
+handle see two tools instead, find_tools and call_tool; --discovery list shows them all at
+/mcp. See docs/toolsets.md and docs/search.md.
 
 --ui serves the web console at /ui/: view tools, try calls, decide on approvals and follow
 calls. 'toolctl ui' and SIGUSR1 print a new sign-in link. See docs/console.md.
@@ -123,6 +125,8 @@ func (o *serveOptions) bind(cmd *cobra.Command) {
 	f.StringArrayVar(&g.Subset.Tools, "tools", nil, "serve only tools with this name, which may end in *; may be repeated")
 	f.StringArrayVar(&g.Subset.Prompts, "prompt", nil, "serve only prompts with this name, which may end in *, and their tools; may be repeated")
 	f.StringVar(&g.Subset.Toolset, "toolset", "", "serve only this toolset, at /mcp too")
+	f.StringVar(&g.Server.Discovery, "discovery", "", "how clients of /mcp find tools: list, search, or auto, which is search for more than 40 tools or 8000 tokens (default: auto, or that of --toolset)")
+	_ = cmd.RegisterFlagCompletionFunc("discovery", cobra.FixedCompletions(v1.Discoveries, noFiles))
 	_ = cmd.RegisterFlagCompletionFunc("toolset", o.completeNames(v1.KindToolset))
 	_ = cmd.RegisterFlagCompletionFunc("tools", o.completeNames(v1.KindTool))
 	_ = cmd.RegisterFlagCompletionFunc("prompt", o.completeNames(v1.KindPrompt))
@@ -206,6 +210,11 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 	}
 	if _, err := registry.ParseSelector(g.Subset.Selector); err != nil {
 		return usagef("-l: %w", err)
+	}
+	if d := &g.Server.Discovery; *d == "" && g.Subset.Toolset == "" {
+		*d = v1.DiscoveryAuto
+	} else if *d != "" && !slices.Contains(v1.Discoveries, *d) {
+		return usagef("--discovery %q: expected one of %s", *d, strings.Join(v1.Discoveries, ", "))
 	}
 	switch stdin := slices.Contains(o.conf.Files, "-"); {
 	case stdin && o.Address == "":

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/search"
 )
 
 // Handler serves MCP over HTTP at /mcp, and /healthz and /readyz, while the gateway is open. All calls return the same
@@ -92,6 +93,7 @@ func (g *Gateway) start() *server.Server {
 			o.Hurry = g.opts.Hurry
 		}
 		o.Replica, o.Admission = g.replica, g.admission
+		o.Finder = &toolSearch{g.reg, search.NewLibrary(maxIndexed)}
 		g.noteApprovals()
 		g.noteTurns()
 		g.reload.mu.Lock()

@@ -45,7 +45,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (res answer, err erro
 	if finds {
 		offer.Name = toolFind
 	} else if !ok {
-		return s.unknown(r, name, wrapped)
+		return s.unknown(ctx, r, name, wrapped)
 	}
 	call := v1.Call{ID: rand.Text(), Tool: offer.Name, Args: args, Principal: r.principal}
 	if string(call.Args) == "null" {
@@ -94,7 +94,7 @@ func (s *Server) outcome(ctx context.Context, r *request, name string, wrapped b
 	case err != nil && errors.Is(context.Cause(ctx), admission.ErrStopping):
 		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: "the server is stopping and cancelled the call: the tool may have run. Find out before you repeat the call"}
 	case errors.As(err, &missing): // the tool was removed between the list and the call
-		return s.unknown(r, name, wrapped)
+		return s.unknown(ctx, r, name, wrapped)
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case isForClient(err):

@@ -30,7 +30,7 @@ type Finder interface {
 // Index finds tools among those that it was made of.
 type Index interface {
 	// Search returns the tools that match best, the best first. Without a text it returns the first tools by name.
-	Search(q Query) []Hit
+	Search(ctx context.Context, q Query) []Hit
 }
 
 // Candidate is a tool that may be found.
@@ -275,7 +275,7 @@ func (s *Server) findTools(ctx context.Context, r *request, call v1.Call) (answe
 	}
 	o := s.offers(r.toolset)
 	q.Limit++
-	hits := s.search(o, o.view(r.principal), q)
+	hits := s.search(ctx, o, o.view(r.principal), q)
 	res := found{Tools: []foundTool{}, More: len(hits) == q.Limit}
 	if res.More {
 		hits = hits[:q.Limit-1]
@@ -298,7 +298,7 @@ func (s *Server) findTools(ctx context.Context, r *request, call v1.Call) (answe
 }
 
 // unknown answers a call of a tool that does not exist. A model sees only results, so a call by call_tool gets one.
-func (s *Server) unknown(r *request, name string, wrapped bool) (answer, error) {
+func (s *Server) unknown(ctx context.Context, r *request, name string, wrapped bool) (answer, error) {
 	if !wrapped {
 		return nil, unknownTool(name)
 	}
@@ -315,7 +315,7 @@ func (s *Server) unknown(r *request, name string, wrapped bool) (answer, error) 
 		near = nil
 	}
 	const most = 3
-	for _, h := range s.search(o, v, Query{Text: name, Limit: most}) {
+	for _, h := range s.search(ctx, o, v, Query{Text: name, Limit: most}) {
 		if len(near) < most && !slices.Contains(near, h.Name) {
 			near = append(near, h.Name)
 		}
@@ -351,7 +351,7 @@ type indexes struct {
 const maxIndexed = 50_000
 
 // search searches the tools of a view. It makes the index of the view if there is none.
-func (s *Server) search(o *offers, v *view, q Query) []Hit {
+func (s *Server) search(ctx context.Context, o *offers, v *view, q Query) []Hit {
 	v.mu.Lock()
 	if v.index == nil {
 		all := make([]Candidate, len(v.tools))
@@ -363,7 +363,7 @@ func (s *Server) search(o *offers, v *view, q Query) []Hit {
 	index := v.index
 	v.mu.Unlock()
 	s.indexes.use(v)
-	return index.Search(q)
+	return index.Search(ctx, q)
 }
 
 // use moves a view to the front, and drops the indexes that were used longest ago if there are too many.

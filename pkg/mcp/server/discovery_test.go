@@ -40,7 +40,7 @@ func (f *finder) Found(_ context.Context, call v1.Call, _ time.Duration) {
 
 type index []server.Candidate
 
-func (x index) Search(q server.Query) []server.Hit {
+func (x index) Search(_ context.Context, q server.Query) []server.Hit {
 	var hits []server.Hit
 	words := strings.Fields(strings.ReplaceAll(q.Text, "_", " "))
 	for _, c := range x {

@@ -1,0 +1,59 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/search"
+)
+
+// toolSearch searches tools for the clients of the server.
+type toolSearch struct {
+	reg     *registry.Registry
+	library *search.Library
+}
+
+// maxIndexed is the maximum number of tools in all indexes, each counted as often as it is in one.
+const maxIndexed = 50_000
+
+func (f *toolSearch) Index(tools []server.Candidate) server.Index {
+	known := map[string]registry.Item{}
+	if page, err := f.reg.List(registry.Query{Kind: v1.KindTool}); err == nil {
+		for _, it := range page.Items {
+			known[it.FullName] = it
+		}
+	}
+	docs := make([]search.Document, len(tools))
+	for i, t := range tools {
+		if it, ok := known[t.Name]; ok {
+			docs[i] = it.Document(t.ClientName)
+		} else { // removed just now
+			docs[i] = search.DocumentOf(t.ClientName, t.Tool, nil)
+		}
+	}
+	return toolIndex{f.library.Index(docs)}
+}
+
+func (f *toolSearch) Found(ctx context.Context, call v1.Call, took time.Duration) {
+	f.reg.AuditSearch(ctx, call, took)
+}
+
+type toolIndex struct{ *search.Index }
+
+func (x toolIndex) Search(_ context.Context, q server.Query) (hits []server.Hit) {
+	keep := func(e *search.Entry) bool {
+		for k, v := range q.Labels {
+			if got, ok := e.Labels[k]; !ok || got != v {
+				return false
+			}
+		}
+		return q.Server == "" || e.Server == q.Server
+	}
+	for _, h := range x.Index.Search(q.Text, q.Limit, keep) {
+		hits = append(hits, server.Hit{Name: h.Name, Score: h.Score})
+	}
+	return hits
+}
