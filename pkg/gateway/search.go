@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"context"
+	"runtime/debug"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/parallel"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/search"
@@ -27,14 +29,20 @@ func (f *toolSearch) Index(tools []server.Candidate) server.Index {
 		}
 	}
 	docs := make([]search.Document, len(tools))
-	for i, t := range tools {
+	parallel.Each(len(tools), func(i int) {
+		t := &tools[i]
 		if it, ok := known[t.Name]; ok {
 			docs[i] = it.Document(t.ClientName)
 		} else { // removed just now
 			docs[i] = search.DocumentOf(t.ClientName, t.Tool, nil)
 		}
+	})
+	ix := f.library.Index(docs)
+	const many = 5000
+	if len(docs) >= many {
+		debug.FreeOSMemory() // the texts that were read took several times the memory of the index
 	}
-	return toolIndex{f.library.Index(docs)}
+	return toolIndex{ix}
 }
 
 func (f *toolSearch) Found(ctx context.Context, call v1.Call, took time.Duration) {

@@ -14,6 +14,10 @@ import (
 // Library keeps the indexes of the sets of documents that are in use, and analyses a document once for all of them. After
 // a reload only what changed is read. It may be used by any number of goroutines.
 type Library struct {
+	// Whole keeps the parameters in the documents of entries. Without it they are dropped after they were analysed, because
+	// they are most of a document. It must be set before the first index is made.
+	Whole bool
+
 	mu        sync.Mutex
 	documents int
 	entries   map[digest]*Entry
@@ -47,7 +51,9 @@ func (l *Library) Index(docs []Document) *Index {
 		entries := make([]*Entry, len(docs))
 		parallel.Each(len(docs), func(i int) {
 			if entries[i] = l.entries[members[i]]; entries[i] == nil {
-				entries[i] = Analyse(docs[i])
+				if entries[i] = Analyse(docs[i]); !l.Whole {
+					entries[i].Parameters = nil
+				}
 			}
 		})
 		for i, m := range members {
