@@ -41,9 +41,9 @@ func (s *Server) callTool(ctx context.Context, r *request) (res answer, err erro
 	defer s.calls.OnStop(func() { cancel(admission.ErrStopping) })()
 
 	offer, ok := lookup(ctx, s, r.toolset, name, func(o *offers) (offered, bool) { known, ok := o.byName[name]; return known, ok })
-	finds := name == toolFind && s.offers(r.toolset).offersBuiltin(r, name) && (!ok || !wrapped)
+	finds := name == v1.FindTools && s.offers(r.toolset).offersBuiltin(r, name) && (!ok || !wrapped)
 	if finds {
-		offer.Name = toolFind
+		offer.Name = v1.FindTools
 	} else if !ok {
 		return s.unknown(ctx, r, name, wrapped)
 	}

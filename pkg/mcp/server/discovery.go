@@ -60,9 +60,6 @@ type Hit struct {
 }
 
 const (
-	toolFind = "find_tools"
-	toolCall = "call_tool"
-
 	defaultFound, maxFound = 5, 50
 	// maxQuery is the maximum length of a query in bytes.
 	maxQuery = 8 << 10
@@ -71,15 +68,15 @@ const (
 // builtins are the two tools of a client that searches. Neither has an output schema that depends on other tools.
 var builtins = []listed{
 	builtin(definition{
-		Name: toolFind, Title: "Find tools",
-		Description:  "Find tools of this server. Say in your own words what you want to do; the answer has the tools that match best, with the schemas of their arguments. Call them with " + toolCall + ". An empty query lists tools by name.",
+		Name: v1.FindTools, Title: "Find tools",
+		Description:  "Find tools of this server. Say in your own words what you want to do; the answer has the tools that match best, with the schemas of their arguments. Call them with " + v1.CallTool + ". An empty query lists tools by name.",
 		InputSchema:  json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"what the tool should do, such as: refund an order"},"limit":{"type":"integer","minimum":1,"maximum":50,"default":5,"description":"maximum number of tools"},"server":{"type":"string","description":"only tools of this MCP server"},"labels":{"type":"object","additionalProperties":{"type":"string"},"description":"only tools with these labels"}},"required":["query"],"additionalProperties":false}`),
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{"tools":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"title":{"type":"string"},"description":{"type":"string"},"inputSchema":{"type":"object"},"score":{"type":"number"}},"required":["name","inputSchema","score"]}},"more":{"type":"boolean","description":"whether more tools match"}},"required":["tools","more"]}`),
 		Annotations:  json.RawMessage(`{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}`),
 	}),
 	builtin(definition{
-		Name: toolCall, Title: "Call a tool",
-		Description: "Call a tool that " + toolFind + " found, by its name and with the arguments that its inputSchema describes. The result is that of the tool.",
+		Name: v1.CallTool, Title: "Call a tool",
+		Description: "Call a tool that " + v1.FindTools + " found, by its name and with the arguments that its inputSchema describes. The result is that of the tool.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"name of the tool"},"arguments":{"type":"object","description":"arguments of the tool"}},"required":["name"],"additionalProperties":false}`),
 		Annotations: json.RawMessage(`{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":false,"openWorldHint":true}`),
 	}),
@@ -96,7 +93,7 @@ func MenuSize() (bytes int) {
 }
 
 // searchHint follows the instructions for a client that searches.
-const searchHint = "Only some tools are listed: " + toolFind + " finds the others by what they do, and " + toolCall + " calls them."
+const searchHint = "Only some tools are listed: " + v1.FindTools + " finds the others by what they do, and " + v1.CallTool + " calls them."
 
 // view is what some principals see of a toolset.
 type view struct {
@@ -155,7 +152,7 @@ func (o *offers) newView(key []byte) *view {
 	return v
 }
 
-func isBuiltin(name string) bool { return name == toolFind || name == toolCall }
+func isBuiltin(name string) bool { return name == v1.FindTools || name == v1.CallTool }
 
 // offersBuiltin reports whether a name means one of the two tools of clients that search, for the client of a request. A
 // real tool of that name has precedence only for a client that sees a list of all tools; others reach it by call_tool.
@@ -175,7 +172,7 @@ func (o *offers) target(r *request) (name string, args json.RawMessage, wrapped 
 		return "", nil, false, err
 	}
 	args = r.Params.Get("arguments")
-	if name != toolCall || !o.offersBuiltin(r, name) {
+	if name != v1.CallTool || !o.offersBuiltin(r, name) {
 		return name, args, false, nil
 	}
 	var inner struct{ name, args json.RawMessage }
@@ -185,10 +182,10 @@ func (o *offers) target(r *request) (name string, args json.RawMessage, wrapped 
 	})
 	var asked string
 	if err == nil && (json.Unmarshal(inner.name, &asked) != nil || asked == "") {
-		err = fmt.Errorf("name: expected the name of a tool, such as %s returns", toolFind)
+		err = fmt.Errorf("name: expected the name of a tool, such as %s returns", v1.FindTools)
 	}
 	if err != nil {
-		return name, args, true, fmt.Errorf(`%s: %w. Expected {"name": "...", "arguments": {...}}`, toolCall, err)
+		return name, args, true, fmt.Errorf(`%s: %w. Expected {"name": "...", "arguments": {...}}`, v1.CallTool, err)
 	}
 	var text string
 	if json.Unmarshal(inner.args, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "{") { // models write objects as texts
@@ -271,7 +268,7 @@ func (s *Server) findTools(ctx context.Context, r *request, call v1.Call) (answe
 	began := time.Now()
 	q, err := readQuery(call.Args)
 	if err != nil {
-		return failure(toolFind + ": " + err.Error()), nil
+		return failure(v1.FindTools + ": " + err.Error()), nil
 	}
 	o := s.offers(r.toolset)
 	q.Limit++
@@ -292,9 +289,9 @@ func (s *Server) findTools(ctx context.Context, r *request, call v1.Call) (answe
 		return nil, err
 	}
 	took := time.Since(began)
-	s.log(ctx, r, call, Offer{Name: toolFind}, v1.Result{Status: v1.StatusComplete}, nil, took)
+	s.log(ctx, r, call, Offer{Name: v1.FindTools}, v1.Result{Status: v1.StatusComplete}, nil, took)
 	s.opts.Finder.Found(ctx, call, took)
-	return s.bounded(ctx, toolFind, &result{Structured: text, Content: []wire.Block{wire.TextBlock(string(text))}}), nil
+	return s.bounded(ctx, v1.FindTools, &result{Structured: text, Content: []wire.Block{wire.TextBlock(string(text))}}), nil
 }
 
 // unknown answers a call of a tool that does not exist. A model sees only results, so a call by call_tool gets one.
@@ -320,9 +317,9 @@ func (s *Server) unknown(ctx context.Context, r *request, name string, wrapped b
 			near = append(near, h.Name)
 		}
 	}
-	text := fmt.Sprintf("there is no tool %q: find tools with %s", name, toolFind)
+	text := fmt.Sprintf("there is no tool %q: find tools with %s", name, v1.FindTools)
 	if len(near) > 0 {
-		text = fmt.Sprintf("there is no tool %q; the nearest names are %s. %s finds others", name, strings.Join(near, ", "), toolFind)
+		text = fmt.Sprintf("there is no tool %q; the nearest names are %s. %s finds others", name, strings.Join(near, ", "), v1.FindTools)
 	}
 	return failure(text), nil
 }
