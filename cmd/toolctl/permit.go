@@ -26,6 +26,12 @@ func (a *app) bindNetwork(f *pflag.FlagSet, where string) {
 	f.StringArrayVar(&a.conf.Gateway.AllowNetwork, "allow-network", nil, where+"let HTTP tools and MCP servers reach `CIDR|HOST[:PORT]`, such as 10.0.0.0/8 or db.internal:5432; may be repeated ($"+action.AllowNetworkVariable+": separated by commas)")
 }
 
+// bindEmbeddings binds the flags of the endpoint of embeddings.
+func (a *app) bindEmbeddings(f *pflag.FlagSet) {
+	f.StringVar(&a.conf.Embeddings.URL, "embeddings-url", "", "endpoint of the form of OpenAI's /v1/embeddings for a second rank by meaning, such as http://localhost:11434/v1/embeddings; it receives the texts of the tools and the queries ($"+action.EmbeddingsKeyVariable+": its key)")
+	f.StringVar(&a.conf.Embeddings.Model, "embeddings-model", "", "model to request from the endpoint, such as nomic-embed-text (default: none, for endpoints with one model)")
+}
+
 // privateNetwork is the flag --allow-private-network: a list of namespaces, or without a value all of them.
 type privateNetwork struct {
 	permit.Namespaces

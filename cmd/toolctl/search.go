@@ -37,7 +37,9 @@ tools that are right for it; any tool of an inner list is right:
 The result has recall@1, 3, 5 and 10 (the share of inner lists that the first 1, 3, 5 or 10
 tools satisfy), nDCG@10, the tokens of the list and of the search in its place, and the
 requests with a right tool that is not among the first five, the worst first. With
---min-recall, the exit code is 1 if recall@5 is lower.`,
+--min-recall, the exit code is 1 if recall@5 is lower.
+
+With --embeddings-url, tools are found by their meaning too: see docs/search.md.`,
 		Annotations: formats("table", "wide", "json", "yaml", "name"),
 		Example: `  toolctl search -f manifests/ give a customer the money back
   toolctl search --toolset support refund -o wide
@@ -70,6 +72,7 @@ requests with a right tool that is not among the first five, the worst first. Wi
 	f.StringVar(&o.File, "eval", "", "file with a request and the right tools on each line; measure how well they are found")
 	f.Float64Var(&o.minRecall, "min-recall", 0, "with --eval: exit with code 1 if recall@5 is below this number from 0 to 1")
 	f.BoolVar(&o.Offline, "no-discover", false, "do not query MCP servers")
+	a.bindEmbeddings(f)
 	a.bindNetwork(f, "")
 	_ = cmd.RegisterFlagCompletionFunc("toolset", a.completeNames(v1.KindToolset))
 	_ = cmd.RegisterFlagCompletionFunc("server", a.completeNames(v1.KindMCPServer))

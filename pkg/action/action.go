@@ -22,6 +22,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/overlay"
 	"toolctl.dev/toolctl/pkg/permit"
+	"toolctl.dev/toolctl/pkg/search/embedding"
 )
 
 // Config has the options that all verbs share. The zero value uses the store of the current folder.
@@ -52,6 +53,9 @@ type Config struct {
 	// Permit has the permissions that the flags of a command line give. If it is set, it replaces Permit of Gateway,
 	// and variables such as TOOLCTL_ALLOW_EXEC and TOOLCTL_ALLOW_NETWORK replace the flags that are not given.
 	Permit *permit.Rules
+	// Embeddings is the endpoint of embeddings for searches. Its key comes from [EmbeddingsKeyVariable], and the store of
+	// the workspace keeps the vectors. Default: searches need no model.
+	Embeddings embedding.Options
 	// Opened is called with the open workspace of a verb that needs one. Asked is called with the answers of the MCP
 	// servers that the verb queries. Found is called with a tool that an MCP server offers and that the caller of the
 	// verb named.

@@ -1,9 +1,11 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"strings"
+	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
@@ -28,6 +30,9 @@ type Search struct {
 	Offline bool
 }
 
+// queryTimeout is how long one search waits for the endpoint of embeddings: a person can wait longer than a client.
+const queryTimeout = 30 * time.Second
+
 // FoundTool is a tool that a [Search] found.
 type FoundTool struct {
 	Rank int `json:"rank"` // from 1
@@ -49,12 +54,15 @@ func (s *Search) Run(ctx context.Context) (found []FoundTool, err error) {
 	if s.Limit == 0 {
 		s.Limit = 10
 	}
+	s.Embeddings.QueryTimeout = queryTimeout
 	err = s.within(ctx, func(w *Workspace) error {
 		tools, err := s.tools(ctx, w)
 		if err != nil {
 			return err
 		}
-		for i, hit := range tools.Search(s.Query, s.Limit, tools.keep) {
+		find, _ := w.finder(ctx, tools.Index) // the log says why only the words decide
+		hits, _ := find(s.Query, s.Limit, tools.keep)
+		for i, hit := range hits {
 			h := tools.Tools[hit.Name].Object.Head()
 			found = append(found, FoundTool{i + 1, hit.Name, h.Namespace(), h.Metadata.Name, hit.Title, hit.Description, hit.Score, hit.Matches(s.Query)})
 		}
@@ -141,6 +149,7 @@ func (e *EvaluateSearch) Run(ctx context.Context) (*SearchReport, error) {
 		return nil, usagef("--eval %s: %w", e.File, regular.Reason(err))
 	}
 	defer f.Close()
+	e.Embeddings.QueryTimeout = queryTimeout
 	r := &SearchReport{}
 	return r, e.within(ctx, func(w *Workspace) error {
 		tools, err := e.tools(ctx, w)
@@ -160,14 +169,20 @@ func (e *EvaluateSearch) Run(ctx context.Context) (*SearchReport, error) {
 		}
 		r.Tools, r.ListTokens = len(tools.Tools), w.ListSize(maps.Values(tools.Tools))/v1.BytesPerToken
 		r.MenuTokens = (server.MenuSize() + w.ListSize(tools.pinned)) / v1.BytesPerToken
+		find, err := w.finder(ctx, tools.Index)
+		if err != nil {
+			return err
+		}
+		var failed error // figures of the words alone would be taken for those of both ranks
 		r.Report = search.Evaluate(cases, func(ask string, limit int) []string {
-			hits := tools.Search(ask, limit, tools.keep)
+			hits, err := find(ask, limit, tools.keep)
+			failed = cmp.Or(failed, err)
 			names := make([]string, len(hits))
 			for i, h := range hits {
 				names[i] = h.Name
 			}
 			return names
 		})
-		return nil
+		return failed
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/search/embedding"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -25,7 +26,8 @@ type Workspace struct {
 	// OfFiles reports whether the manifests are files, so that Store does not have them.
 	OfFiles bool
 
-	config *Config
+	config     *Config
+	embeddings *embedding.Embedder // nil without Embeddings of the config
 }
 
 // Open opens the workspace. Changes may add to the options of its gateway.
@@ -45,6 +47,9 @@ func (c *Config) Open(ctx context.Context, changes ...func(*gateway.Options)) (_
 			return nil, err
 		}
 		o.Store = w.Store
+	}
+	if w.embeddings, err = c.embedder(w.Store, o.Logger); err != nil {
+		return nil, err
 	}
 	if w.OfFiles || !store.Shared(w.Store) {
 		o.Permit = o.Permit.Own()
