@@ -86,7 +86,7 @@ var layout = map[string]struct {
 	"internal/wirename":   {},
 	"internal/tty":        {},
 	"internal/tracing":    {never: []string{"go.opentelemetry.io/otel/sdk"}},
-	"pkg/gateway":         {may: []string{"api/v1", "pkg/admission", "internal/envref", "internal/inspect", "internal/perm", "internal/regular", "internal/tracing", "internal/wirename", "pkg/diff", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/permit", "pkg/plan", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/replica", "pkg/resources", "pkg/rollout", "pkg/search", "pkg/source", "pkg/store", "internal/seal"}, never: []string{sdk}}, // it joins the parts
+	"pkg/gateway":         {may: []string{"api/v1", "pkg/admission", "internal/envref", "internal/inspect", "internal/perm", "internal/regular", "internal/tracing", "internal/wirename", "pkg/diff", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/permit", "pkg/plan", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/replica", "pkg/resources", "pkg/rollout", "pkg/search", "pkg/source", "pkg/search/embedding", "pkg/store", "internal/seal"}, never: []string{sdk}}, // it joins the parts
 	"pkg/console":         {may: []string{"pkg/schema", "api/v1", "internal/argtext", "internal/inspect", "internal/redact", "internal/wirename", "pkg/action", "pkg/admission", "pkg/diff", "pkg/gateway", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/policy", "pkg/registry", "pkg/rollout", "pkg/scenario", "pkg/scenario/report", "pkg/source", "pkg/store"}, never: []string{sdk, "k8s.io/", "sigs.k8s.io/"}},
 	"pkg/action":          {may: []string{"internal/tty", "pkg/permit", "pkg/schema", "api/v1", "internal/clip", "internal/envref", "internal/fileset", "internal/jsonpath", "internal/jsontext", "internal/seal", "pkg/admission", "pkg/mcp/server", "pkg/replica", "pkg/telemetry", "internal/mcpclients", "internal/mcpconfig", "internal/netaddr", "internal/parallel", "internal/perm", "internal/promptpack", "pkg/importer", "pkg/openapi", "pkg/source/oci", "pkg/store/auditlog", "pkg/validate", "pkg/agent", "pkg/agent/anthropic", "pkg/agent/google", "pkg/agent/openai", "pkg/agent/scripted", "pkg/prompt", "pkg/scenario/report", "pkg/scenario/update", "internal/inspect", "internal/redact", "internal/regular", "pkg/diff", "pkg/executors", "pkg/gateway", "pkg/lint", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/overlay", "pkg/plan", "pkg/policy", "pkg/registry", "pkg/rollout", "pkg/search", "pkg/scenario", "pkg/source", "pkg/search/embedding", "pkg/store", "pkg/store/backends"}, never: []string{sdk}},
 	"pkg/authoring":       {may: []string{"pkg/admission", "pkg/gateway", "pkg/mcp/server", "api/v1", "manifests", "pkg/action", "pkg/diff", "pkg/lint", "pkg/manifest", "pkg/registry", "pkg/scenario", "schemas"}, never: []string{sdk}},
@@ -311,7 +311,7 @@ var budgets = map[string]int{
 	"pkg/console":   5150,
 	"pkg/diff":      3850,
 	"pkg/executors": 3450,
-	"pkg/gateway":   3500,
+	"pkg/gateway":   3550,
 	"pkg/importer":  800,
 	"pkg/lint":      950,
 	"pkg/lock":      700,

@@ -126,6 +126,7 @@ func (o *serveOptions) bind(cmd *cobra.Command) {
 	f.StringArrayVar(&g.Subset.Prompts, "prompt", nil, "serve only prompts with this name, which may end in *, and their tools; may be repeated")
 	f.StringVar(&g.Subset.Toolset, "toolset", "", "serve only this toolset, at /mcp too")
 	f.StringVar(&g.Server.Discovery, "discovery", "", "how clients of /mcp find tools: list, search, or auto, which is search for more than 40 tools or 8000 tokens (default: auto, or that of --toolset)")
+	o.bindEmbeddings(f)
 	_ = cmd.RegisterFlagCompletionFunc("discovery", cobra.FixedCompletions(v1.Discoveries, noFiles))
 	_ = cmd.RegisterFlagCompletionFunc("toolset", o.completeNames(v1.KindToolset))
 	_ = cmd.RegisterFlagCompletionFunc("tools", o.completeNames(v1.KindTool))

@@ -51,6 +51,7 @@ func (c *Config) Open(ctx context.Context, changes ...func(*gateway.Options)) (_
 	if w.embeddings, err = c.embedder(w.Store, o.Logger); err != nil {
 		return nil, err
 	}
+	o.Embeddings = w.embeddings
 	if w.OfFiles || !store.Shared(w.Store) {
 		o.Permit = o.Permit.Own()
 	}

@@ -14,6 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/permit"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/search/embedding"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -94,6 +95,8 @@ type Options struct {
 	Replicas *Replicas
 	// Subset selects the served manifests. Default: all.
 	Subset Subset
+	// Embeddings add a second rank to the searches of clients. Default: the words alone decide.
+	Embeddings *embedding.Embedder
 	// Server configures the MCP server, except its Admission. Name, Version, Logger, Hurry and the providers default to
 	// those above.
 	Server server.Options

@@ -10,12 +10,20 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/search"
+	"toolctl.dev/toolctl/pkg/search/embedding"
 )
 
 // toolSearch searches tools for the clients of the server.
 type toolSearch struct {
-	reg     *registry.Registry
-	library *search.Library
+	reg        *registry.Registry
+	library    *search.Library
+	embeddings *embedding.Embedder // nil without an endpoint
+}
+
+func newToolSearch(reg *registry.Registry, e *embedding.Embedder) *toolSearch {
+	f := &toolSearch{reg, search.NewLibrary(maxIndexed), e}
+	f.library.Whole = e != nil
+	return f
 }
 
 // maxIndexed is the maximum number of tools in all indexes, each counted as often as it is in one.
@@ -42,16 +50,22 @@ func (f *toolSearch) Index(tools []server.Candidate) server.Index {
 	if len(docs) >= many {
 		debug.FreeOSMemory() // the texts that were read took several times the memory of the index
 	}
-	return toolIndex{ix}
+	if f.embeddings == nil {
+		return toolIndex(func(_ context.Context, query string, limit int, keep func(*search.Entry) bool) ([]search.Hit, error) {
+			return ix.Search(query, limit, keep), nil
+		})
+	}
+	return toolIndex(f.embeddings.Index(ix).Search)
 }
 
 func (f *toolSearch) Found(ctx context.Context, call v1.Call, took time.Duration) {
 	f.reg.AuditSearch(ctx, call, took)
 }
 
-type toolIndex struct{ *search.Index }
+// toolIndex is [embedding.Index.Search] or one by words alone.
+type toolIndex func(ctx context.Context, query string, limit int, keep func(*search.Entry) bool) ([]search.Hit, error)
 
-func (x toolIndex) Search(_ context.Context, q server.Query) (hits []server.Hit) {
+func (x toolIndex) Search(ctx context.Context, q server.Query) (hits []server.Hit) {
 	keep := func(e *search.Entry) bool {
 		for k, v := range q.Labels {
 			if got, ok := e.Labels[k]; !ok || got != v {
@@ -60,7 +74,8 @@ func (x toolIndex) Search(_ context.Context, q server.Query) (hits []server.Hit)
 		}
 		return q.Server == "" || e.Server == q.Server
 	}
-	for _, h := range x.Index.Search(q.Text, q.Limit, keep) {
+	found, _ := x(ctx, q.Text, q.Limit, keep) // without the endpoint of embeddings, words decide, and the log says so
+	for _, h := range found {
 		hits = append(hits, server.Hit{Name: h.Name, Score: h.Score})
 	}
 	return hits

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"toolctl.dev/toolctl/pkg/mcp/server"
-	"toolctl.dev/toolctl/pkg/search"
 )
 
 // Handler serves MCP over HTTP at /mcp, and /healthz and /readyz, while the gateway is open. All calls return the same
@@ -93,7 +92,7 @@ func (g *Gateway) start() *server.Server {
 			o.Hurry = g.opts.Hurry
 		}
 		o.Replica, o.Admission = g.replica, g.admission
-		o.Finder = &toolSearch{g.reg, search.NewLibrary(maxIndexed)}
+		o.Finder = newToolSearch(g.reg, g.opts.Embeddings)
 		g.noteApprovals()
 		g.noteTurns()
 		g.reload.mu.Lock()
@@ -104,6 +103,9 @@ func (g *Gateway) start() *server.Server {
 		g.server.Store(server.New(g.catalog, o))
 		g.servers.asked.await(g.servers.Servers())
 		g.tasks.run(g.askServers)
+		if e := g.opts.Embeddings; e != nil {
+			g.tasks.run(e.Run)
+		}
 		if g.opts.Store != nil {
 			g.tasks.run(g.followOverrides)
 			g.tasks.run(g.followAudit)
