@@ -20,7 +20,7 @@ const (
 )
 
 // AuditRecord is one line of the audit: who called what, what was decided, and
-// how it ended. Arguments are redacted before they get here. A call that reaches its
+// how it ended; or who searched for which tools. Arguments are redacted before they get here. A call that reaches its
 // executor has two lines of one CallID: [StatusStarted] before, and its outcome after.
 type AuditRecord struct {
 	Time      time.Time `json:"time"`
@@ -103,6 +103,11 @@ type AuditGap struct {
 	Until time.Time `json:"until"`
 	// Reason is the last error.
 	Reason string `json:"reason"`
+}
+
+// IsSearch reports whether the line records a search for tools with [FindTools], which is not a call.
+func (r *AuditRecord) IsSearch() bool {
+	return r.Tool == FindTools && r.Namespace == "" && r.Status == StatusComplete
 }
 
 // Bounds of an audit line.

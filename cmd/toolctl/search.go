@@ -108,11 +108,15 @@ func matchesText(matches []search.Match) string {
 }
 
 func (o *searchOptions) evaluate(ctx context.Context) error {
+	format, err := o.formatOf([]string{"table", "json", "yaml"})
+	if err != nil {
+		return err
+	}
 	r, err := o.EvaluateSearch.Run(ctx)
 	if err != nil {
 		return err
 	}
-	done, err := o.encoded(o.format(), r)
+	done, err := o.encoded(format, r)
 	if !done && err == nil {
 		err = o.printReport(r)
 	}

@@ -94,7 +94,7 @@ func (s *SuggestAsks) Run(ctx context.Context) ([]SuggestedAsk, error) {
 // foundBy returns the query of a record about find_tools, and "" for other records and for a query without words.
 func foundBy(r *v1.AuditRecord) string {
 	var args struct{ Query string }
-	if r.Tool != v1.FindTools || r.Namespace != "" || r.Status != v1.StatusComplete || json.Unmarshal(r.Args, &args) != nil {
+	if !r.IsSearch() || json.Unmarshal(r.Args, &args) != nil {
 		return ""
 	}
 	return strings.Join(strings.Fields(search.WithoutValues(redact.Written(args.Query))), " ")

@@ -24,7 +24,7 @@ func (c *Console) history(ctx context.Context) []v1.AuditRecord {
 		c.opts.Logger.Warn("the console starts without the calls in the audit log", "error", err.Error())
 	}
 	return slices.DeleteFunc(lines, func(l v1.AuditRecord) bool {
-		return l.Change != nil || l.Gap != nil || l.Status == v1.StatusStarted
+		return l.Change != nil || l.Gap != nil || l.Status == v1.StatusStarted || l.IsSearch()
 	})
 }
 

@@ -114,14 +114,14 @@ func serverKey(rec *v1.AuditRecord, name string) v1.Key {
 	return v1.Key{Kind: v1.KindMCPServer, Namespace: rec.Namespace, Name: name}
 }
 
-// isCall reports whether the record is one of a call, not of an approval, a change of the store
-// or a gap.
+// isCall reports whether the record is one of a call, not of an approval, a search, a change of the
+// store or a gap.
 func isCall(rec *v1.AuditRecord) bool {
 	switch rec.Status {
 	case v1.ApprovalApproved, v1.ApprovalDenied, v1.StatusChanged, v1.StatusGap:
 		return false
 	}
-	return true
+	return !rec.IsSearch()
 }
 
 // reachedPolicy reports whether the call reached the policies, which come after the check of
