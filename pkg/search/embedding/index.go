@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"toolctl.dev/toolctl/pkg/search"
@@ -17,16 +18,21 @@ type Index struct {
 	embedder *Embedder
 	vectors  atomic.Pointer[[]vector] // of the entries; nil until all are embedded
 	queued   atomic.Bool              // in Embedder.wanted
+	first    sync.Once
+	embedded chan struct{} // closed when the vectors are there for the first time
 }
 
-// Index returns an index of the same tools. [Embedder.Run] embeds them after the first search, or [Index.Embed] at once.
-func (e *Embedder) Index(ix *search.Index) *Index { return &Index{Index: ix, embedder: e} }
+// Index returns an index of the same tools. [Embedder.Run] embeds them at the first search, or [Index.Embed] at once.
+func (e *Embedder) Index(ix *search.Index) *Index {
+	return &Index{Index: ix, embedder: e, embedded: make(chan struct{})}
+}
 
 // Embed gets the vectors of all tools. Until it has succeeded, only the words decide.
 func (x *Index) Embed(ctx context.Context) error {
 	vectors, err := x.embed(ctx)
 	if err == nil {
 		x.vectors.Store(&vectors)
+		x.first.Do(func() { close(x.embedded) })
 	}
 	x.embedder.note(ctx, err)
 	return err
@@ -52,8 +58,9 @@ func (x *Index) embed(ctx context.Context) (vectors []vector, err error) {
 	return vectors, nil
 }
 
-// want has Embedder.Run embed the tools.
-func (x *Index) want() {
+// want has Embedder.Run embed the tools. The first search that wants it waits for as long as it would wait for the vector of
+// its query, because the store may have the vectors already.
+func (x *Index) want(ctx context.Context) {
 	if x.queued.Swap(true) {
 		return
 	}
@@ -61,6 +68,13 @@ func (x *Index) want() {
 	case x.embedder.wanted <- x:
 	default:
 		x.queued.Store(false) // a later search tries again
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, x.embedder.opts.QueryTimeout)
+	defer cancel()
+	select {
+	case <-x.embedded:
+	case <-ctx.Done():
 	}
 }
 
@@ -97,9 +111,11 @@ func (x *Index) nearest(ctx context.Context, query string, limit int, keep func(
 	if !x.embedder.ready() {
 		return nil, errLeftAlone
 	}
+	if x.vectors.Load() == nil {
+		x.want(ctx)
+	}
 	vectors := x.vectors.Load()
 	if vectors == nil {
-		x.want()
 		return nil, nil
 	}
 	q, err := x.embedder.query(ctx, query)
@@ -110,7 +126,7 @@ func (x *Index) nearest(ctx context.Context, query string, limit int, keep func(
 		v := (*vectors)[i]
 		if len(v.values) != len(q.values) {
 			x.vectors.Store(nil)
-			x.want()
+			x.want(ctx)
 			return nil, errOther
 		}
 		if keep == nil || keep(entry) {
