@@ -27,10 +27,11 @@ type gateway struct {
 	offers []server.Offer
 	states []server.Upstream
 	before func(ctx context.Context, call v1.Call) error // replaces policies; may be nil
+	parts  []server.Toolset
 }
 
 func (g *gateway) Contents() server.Contents {
-	return server.Contents{Tools: g.offers, Servers: g.states}
+	return server.Contents{Tools: g.offers, Servers: g.states, Toolsets: g.parts}
 }
 func (g *gateway) Settle(context.Context, string) {}
 
@@ -104,8 +105,13 @@ type wireResult struct {
 
 func (e *endpoint) wire(t testing.TB, protocol, caps string, headers ...string) *wireClient {
 	t.Helper()
+	return wireAt(t, e.url+"/mcp", protocol, caps, headers...)
+}
+
+func wireAt(t testing.TB, url, protocol, caps string, headers ...string) *wireClient {
+	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	c := &wireClient{t: t, url: e.url + "/mcp", modern: protocol == "modern", caps: caps, headers: headers, http: &http.Client{Transport: transport}, noted: make(chan struct{}, 1)}
+	c := &wireClient{t: t, url: url, modern: protocol == "modern", caps: caps, headers: headers, http: &http.Client{Transport: transport}, noted: make(chan struct{}, 1)}
 	c.answer = func(method string, _ json.RawMessage) string { return "error:not expected: " + method }
 	t.Cleanup(transport.CloseIdleConnections)
 	if !c.modern {

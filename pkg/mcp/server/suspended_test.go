@@ -97,6 +97,48 @@ func TestStateOfARoundBefore(t *testing.T) {
 	}
 }
 
+// A call by call_tool asks its client as a direct call does, and only at the address at which it began.
+func TestQuestionsOfCallTool(t *testing.T) {
+	for _, up := range []string{"older", "modern"} {
+		t.Run(up+" server", func(t *testing.T) {
+			g, _, _ := newGateway(t, mcp.Options{}, child("up", up))
+			in := map[string]bool{}
+			for _, o := range g.offers {
+				in[o.Name] = false
+			}
+			for _, name := range []string{"a", "b"} {
+				g.parts = append(g.parts, server.Toolset{Name: name, Tools: in, Spec: v1.ToolsetSpec{Discovery: v1.DiscoverySearch}})
+			}
+			e := listen(t, server.New(g, server.Options{DrainTimeout: -1, Finder: new(finder)}), server.HTTPOptions{})
+			wrapped := `{"name":"ask","arguments":` + oneForm + `}`
+			c := e.wire(t, "modern", allCaps)
+			at := func(path, state, key string) wireResult {
+				c.url = e.url + path
+				return again(t, c, "call_tool", wrapped, key, state)
+			}
+			c.url = e.url + "/mcp/a"
+			key, state := ready(t, c, "call_tool", wrapped)
+			for _, path := range []string{"/mcp/b", "/mcp"} {
+				if r := at(path, state, key); r.Error == nil || r.Error.Code != -32602 {
+					t.Errorf("%s: %s", path, r.Result)
+				}
+			}
+			if got := at("/mcp/a", state, key).text(t); got != `[{"action":"decline"}]` {
+				t.Errorf("got %s", got)
+			}
+			old := wireAt(t, e.url+"/mcp/a", "sessions", allCaps)
+			old.answer = func(string, json.RawMessage) string { return `{"action":"decline"}` }
+			if got := old.call(t.Context(), "call_tool", wrapped).text(t); got != `[{"action":"decline"}]` {
+				t.Errorf("in a session: %s", got)
+			}
+			r := c.call(t.Context(), "call_tool", `{"name":"log","arguments":{"n":3}}`)
+			if len(r.notes) != 3 {
+				t.Errorf("reports of progress: %q", r.notes)
+			}
+		})
+	}
+}
+
 // A round must have the same principal as the call.
 func TestStateOfAnotherPrincipal(t *testing.T) {
 	_, s, _ := newGateway(t, mcp.Options{}, child("up", "older"))
