@@ -45,20 +45,20 @@ func testList(t *testing.T, backend Backend) {
 		want  []string
 		total int
 	}{
-		{"all", store.ListOptions{}, all, 31},
+		{"all", store.ListOptions{}, all, len(all)},
 		{"kind", store.ListOptions{Kind: v1.KindPrompt}, keep("Prompt "), 6},
 		{"unknown kind", store.ListOptions{Kind: "Bird"}, nil, 0},
-		{"namespace", store.ListOptions{Namespace: "b"}, keep(" b/"), 10},
+		{"namespace", store.ListOptions{Namespace: "b"}, keep(" b/"), 2 * len(v1.Kinds())},
 		{"kind and namespace", store.ListOptions{Kind: v1.KindTool, Namespace: "default"}, keep("Tool default/"), 3},
 		{"name", store.ListOptions{Name: "solo"}, keep("solo"), 1},
 		{"name of a kind in a namespace", store.ListOptions{Kind: v1.KindPrompt, Namespace: "a", Name: "z"}, keep("Prompt a/z"), 1},
 		{"set", store.ListOptions{Set: "solo"}, keep("solo"), 1},
 		{"set and namespace", store.ListOptions{Set: "solo", Namespace: "a"}, nil, 0},
-		{"limit", store.ListOptions{Limit: 3}, all[:3], 31},
-		{"offset", store.ListOptions{Offset: 29}, all[29:], 31},
-		{"offset and limit over two kinds", store.ListOptions{Offset: 5, Limit: 12}, all[5:17], 31},
-		{"offset past the end", store.ListOptions{Offset: 99, Limit: 1}, nil, 31},
-		{"limit of a namespace", store.ListOptions{Namespace: "a", Offset: 1, Limit: 2}, keep(" a/")[1:3], 10},
+		{"limit", store.ListOptions{Limit: 3}, all[:3], len(all)},
+		{"offset", store.ListOptions{Offset: 29}, all[29:], len(all)},
+		{"offset and limit over two kinds", store.ListOptions{Offset: 5, Limit: 12}, all[5:17], len(all)},
+		{"offset past the end", store.ListOptions{Offset: 99, Limit: 1}, nil, len(all)},
+		{"limit of a namespace", store.ListOptions{Namespace: "a", Offset: 1, Limit: 2}, keep(" a/")[1:3], 2 * len(v1.Kinds())},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			list := mustList(t, st, tc.opts)
@@ -70,8 +70,8 @@ func testList(t *testing.T, backend Backend) {
 			if tc.name == "kind and namespace" {
 				want = slices.DeleteFunc(slices.Clone(want), func(s string) bool { return !strings.HasPrefix(s, "Tool ") })
 			}
-			if !slices.Equal(got, want) || list.Total != tc.total || list.ResourceVersion != 31 {
-				t.Errorf("got %q, total %d at %d\nwant %q, total %d at 31", got, list.Total, list.ResourceVersion, want, tc.total)
+			if !slices.Equal(got, want) || list.Total != tc.total || list.ResourceVersion != int64(len(all)) {
+				t.Errorf("got %q, total %d at %d\nwant %q, total %d at %d", got, list.Total, list.ResourceVersion, want, tc.total, len(all))
 			}
 		})
 	}
