@@ -45,7 +45,8 @@ With --embeddings-url, tools are found by their meaning too: see docs/search.md.
   toolctl search --toolset support refund -o wide
   toolctl search -f manifests/ --eval asks.jsonl --min-recall 0.8
   toolctl search suggest --since 7d`,
-		Args: cobra.ArbitraryArgs,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Query = strings.Join(args, " ")
 			if cmd.Flags().Changed("min-recall") && o.File == "" {

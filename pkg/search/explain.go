@@ -50,31 +50,39 @@ type Pair struct {
 // A pair is sought among the documents that share one of the rarest terms of a document; a term of very many documents
 // leads to nothing new.
 const (
-	rarest    = 8
-	tooMany   = 1000
-	amongMany = 100  // in a set of fewer documents, terms weigh as in one of so many: else what all share would weigh nothing
-	TooAlike  = 0.85 // the likeness from which on a query hardly tells two documents apart
+	rarest       = 8
+	tooMany      = 1000
+	enoughOthers = 100  // documents to compare with, after which no further term is used
+	amongMany    = 100  // in a set of fewer documents, terms weigh as in one of so many: else what all share would weigh nothing
+	TooAlike     = 0.85 // the likeness from which on a query hardly tells two documents apart
 )
 
 // Alike returns the pairs of at least this likeness, the most alike first. Likeness is 2ab/(aa+bb) of the weights a and
 // b that the terms of two documents have: the more it is, the less the scores of the two can differ for any query.
 func (ix *Index) Alike(likeness float64) []Pair {
-	vectors := make([]map[term]float64, len(ix.entries))
-	squares := make([]float64, len(ix.entries))
+	vectors, squares := make([][]float64, len(ix.entries)), make([]float64, len(ix.entries)) // of the terms of each entry
 	for doc, e := range ix.entries {
-		vectors[doc] = make(map[term]float64, len(e.terms))
+		vectors[doc] = make([]float64, len(e.terms))
 		for i, t := range e.terms {
 			w := float64(e.weights[i]) * rarity(len(ix.having(t)), max(len(ix.entries), amongMany))
-			vectors[doc][t] = w
+			vectors[doc][i] = w
 			squares[doc] += w * w
 		}
 	}
 	var pairs []Pair
 	for doc, e := range ix.entries {
 		for _, other := range ix.candidates(uint32(doc)) {
-			dot := 0.0
-			for _, t := range e.terms {
-				dot += vectors[doc][t] * vectors[other][t]
+			dot, its := 0.0, ix.entries[other].terms
+			for i, j := 0, 0; i < len(e.terms) && j < len(its); {
+				switch {
+				case e.terms[i] < its[j]:
+					i++
+				case e.terms[i] > its[j]:
+					j++
+				default:
+					dot += vectors[doc][i] * vectors[other][j]
+					i, j = i+1, j+1
+				}
 			}
 			if l := 2 * dot / (squares[doc] + squares[other]); l >= likeness {
 				pairs = append(pairs, Pair{e, ix.entries[other], l})
@@ -98,6 +106,9 @@ func (ix *Index) candidates(doc uint32) []uint32 {
 	slices.SortStableFunc(shared, func(a, b []posting) int { return cmp.Compare(len(a), len(b)) })
 	others := map[uint32]bool{}
 	for _, list := range shared[:min(len(shared), rarest)] {
+		if len(others) > enoughOthers {
+			break
+		}
 		for _, p := range list {
 			if p.document() > doc {
 				others[p.document()] = true
