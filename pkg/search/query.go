@@ -75,10 +75,10 @@ func understand(query string) []wanted {
 	add := func(text string, factor float64) {
 		terms(text, func(t term, kind byte, word string) {
 			weight := factor
-			switch {
-			case kind == rootTerm:
+			switch kind {
+			case rootTerm:
 				weight *= rootWeight
-			case kind == pairTerm:
+			case pairTerm:
 				weight *= pairWeight
 			}
 			if kind != pairTerm && requestWords()[word] {
