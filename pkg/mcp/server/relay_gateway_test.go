@@ -77,6 +77,7 @@ type wireClient struct {
 	t       testing.TB
 	url     string
 	modern  bool
+	lists   bool // listen asks for changes of the list of resources; modern
 	caps    string
 	level   string // of log messages that calls ask for; modern
 	headers []string
@@ -304,7 +305,7 @@ func (c *wireClient) listen(ctx context.Context, uris ...string) {
 	var resp *http.Response
 	if c.modern {
 		raw, _ := json.Marshal(uris)
-		resp = c.post(ctx, `{"jsonrpc":"2.0","id":"listen","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":`+string(raw)+`},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, "subscriptions/listen", "")
+		resp = c.post(ctx, `{"jsonrpc":"2.0","id":"listen","method":"subscriptions/listen","params":{"notifications":{"resourcesListChanged":`+strconv.FormatBool(c.lists)+`,"resourceSubscriptions":`+string(raw)+`},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, "subscriptions/listen", "")
 	} else {
 		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, c.url, nil)
 		req.Header.Set("Mcp-Session-Id", c.session)

@@ -12,6 +12,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
 // allCaps are the capabilities of a client that can do everything.
@@ -351,6 +352,72 @@ func TestSubscriptions(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Resources of a server that is not in a toolset can be neither read nor subscribed to there, and a subscriber is no
+// longer notified once the server has left the toolset.
+func TestResourcesOfToolsets(t *testing.T) {
+	g, s, e := newGateway(t, mcp.Options{}, child("up", "older"))
+	const uri = "test://older"
+	in := map[string]bool{}
+	for _, o := range g.offers {
+		in[o.Name] = false
+	}
+	with, without := server.Toolset{Name: "a", Tools: in, Servers: g.states}, server.Toolset{Name: "a", Tools: in}
+	other := without
+	other.Name = "b"
+	set := func(parts ...server.Toolset) {
+		g.parts = parts
+		s.Refresh()
+	}
+	set(with, other)
+	for _, protocol := range []string{"older", "modern"} {
+		t.Run(protocol, func(t *testing.T) {
+			a, b := wireAt(t, e.url+"/mcp/a", protocol, "{}"), wireAt(t, e.url+"/mcp/b", protocol, "{}")
+			if r := a.request(t.Context(), "resources/list", "", `"cursor":""`); !strings.Contains(string(r.Result), uri) {
+				t.Errorf("listed %s", r.Result)
+			}
+			if r := b.request(t.Context(), "resources/list", "", `"cursor":""`); strings.Contains(string(r.Result), uri) {
+				t.Errorf("listed %s", r.Result)
+			}
+			if r := b.request(t.Context(), "prompts/list", "", `"cursor":""`); !strings.Contains(string(r.Result), `"prompts":[]`) {
+				t.Errorf("listed %s", r.Result)
+			}
+			for _, method := range []string{"resources/read", "resources/subscribe"} {
+				if r := b.request(t.Context(), method, uri, `"uri":"`+uri+`"`); r.Error == nil {
+					t.Errorf("%s: %s", method, r.Result)
+				}
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			if protocol == "older" {
+				a.listen(ctx)
+				if r := a.request(t.Context(), "resources/subscribe", uri, `"uri":"`+uri+`"`); r.Error != nil {
+					t.Fatalf("%+v", r.Error)
+				}
+			} else {
+				a.lists = true
+				a.listen(ctx, uri)
+				a.await("acknowledged")
+			}
+			s.ResourceUpdated(uri)
+			a.await(`"notifications/resources/updated"`)
+			a.mu.Lock()
+			a.notes = nil
+			a.mu.Unlock()
+			set(without, other)
+			s.ResourceUpdated(uri)
+			set(with, other)
+			a.await(`"notifications/resources/list_changed"`) // later in the same stream
+			a.mu.Lock()
+			if notes := strings.Join(a.notes, " "); strings.Contains(notes, "updated") {
+				t.Errorf("after the server had left: %s", notes)
+			}
+			a.mu.Unlock()
+			s.ResourceUpdated(uri)
+			a.await(`"notifications/resources/updated"`)
+		})
 	}
 }
 
