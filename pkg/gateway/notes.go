@@ -26,6 +26,18 @@ func (g *Gateway) noteApprovals() {
 	}
 }
 
+// noteToolsets logs the toolsets that nobody may use, because callers have no names without authentication.
+func (g *Gateway) noteToolsets() {
+	if g.http.Tokens != nil || g.http.OAuth != nil {
+		return
+	}
+	for at, t := range g.Toolsets() {
+		if (g.opts.Subset.Toolset == "" || g.opts.Subset.Toolset == at) && !t.Spec.Admits("", nil) {
+			g.log.Warn("nobody can use a toolset with principals or groups, because clients do not authenticate: pass --token-file or --oauth-issuer", "toolset", at)
+		}
+	}
+}
+
 // unset logs the unset variables of tools, because clients do not see such tools. It skips a list that equals the one
 // logged last.
 func (w *warnings) unset(g *Gateway) {

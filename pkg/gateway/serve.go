@@ -32,6 +32,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	defer leave()
 	s := g.start()
+	g.noteToolsets()
 	defer g.leave(ctx, s)()
 	return s.Serve(ctx, ln, g.http)
 }
