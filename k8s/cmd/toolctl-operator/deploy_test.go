@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/k8s/internal/clustertest"
 )
 
@@ -38,6 +39,9 @@ const deploy = top + "/deploy"
 
 // foreign are the kinds of others, whose types are not Kubernetes' own.
 var foreign = []string{"PrometheusRule", "ServiceMonitor", "Issuer", "Certificate"}
+
+// definitions is the number of the kinds, with the PromptConfig of PromptKit.
+var definitions = len(v1.KindInfos()) + 1
 
 // decode reads what was rendered, strictly: an unknown field of Kubernetes' types fails.
 func decode(t *testing.T, text string) []runtime.Object {
@@ -223,8 +227,8 @@ func TestKustomize(t *testing.T) {
 	consistent(t, gateway)
 	operator := decode(t, c.MustKubectl(t, "kustomize", deploy+"/kubernetes/operator"))
 	want(t, operator, "NetworkPolicy", "Deployment", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount")
-	if n := kindsOf(operator)["CustomResourceDefinition"]; n != 6 {
-		t.Errorf("the operator comes with %d kinds, expected 6", n)
+	if n := kindsOf(operator)["CustomResourceDefinition"]; n != definitions {
+		t.Errorf("the operator comes with %d kinds, expected %d", n, definitions)
 	}
 	consistent(t, operator)
 	webhook := decode(t, c.MustKubectl(t, "kustomize", deploy+"/kubernetes/webhook"))
@@ -311,8 +315,8 @@ func TestHelm(t *testing.T) {
 		}
 		crds[c.Filename] = true
 	}
-	if len(crds) != 6 {
-		t.Errorf("the chart installs %v, expected 6 kinds", crds)
+	if len(crds) != definitions {
+		t.Errorf("the chart installs %v, expected %d kinds", crds, definitions)
 	}
 	// One version, wherever it stands.
 	version := chart.Metadata.AppVersion
