@@ -298,27 +298,27 @@ func TestTrackedFilesAreSmall(t *testing.T) {
 // blank lines. Each number is a ceiling, what the package had when it was last set, rounded up to the next 50. A commit
 // that needs more raises the number and says why; one that deletes much lowers it.
 var budgets = map[string]int{
-	".": 101500, // the main module
+	".": 101050, // the main module
 
 	"api/v1":        2800,
-	"cmd/toolctl":   7800,
-	"internal":      9750,
+	"cmd/toolctl":   7750,
+	"internal":      9700,
 	"manifests":     50,
 	"pkg/action":    7950,
 	"pkg/admission": 1050,
 	"pkg/agent":     5250,
 	"pkg/authoring": 500,
-	"pkg/console":   5150,
+	"pkg/console":   5100,
 	"pkg/diff":      3850,
 	"pkg/executors": 3450,
 	"pkg/gateway":   3550,
 	"pkg/importer":  800,
 	"pkg/lint":      950,
 	"pkg/lock":      700,
-	"pkg/manifest":  3650,
-	"pkg/mcp":       11800,
+	"pkg/manifest":  3600,
+	"pkg/mcp":       11700,
 	"pkg/openapi":   3300,
-	"pkg/overlay":   1650,
+	"pkg/overlay":   1600,
 	"pkg/permit":    200,
 	"pkg/plan":      450,
 	"pkg/policy":    1950,
@@ -327,14 +327,14 @@ var budgets = map[string]int{
 	"pkg/replica":   900,
 	"pkg/resources": 100,
 	"pkg/rollout":   200,
-	"pkg/scenario":  5700,
+	"pkg/scenario":  5650,
 	"pkg/schema":    450,
 	"pkg/search":    1350,
 	"pkg/source":    2150,
 	"pkg/store":     6050,
 	"pkg/telemetry": 450,
 	"pkg/validate":  3500,
-	"schemas":       650,
+	"schemas":       600,
 }
 
 // supports are packages for tests alone, which count as tests.
