@@ -32,7 +32,8 @@ func servedGateway(t *testing.T) (args []string, url string) {
 		t.Fatalf("build the upstream: %v\n%s", err, out)
 	}
 	manifests := filepath.Join(dir, "manifests")
-	writeFile(t, filepath.Join(manifests, "server.yaml"), fmt.Sprintf("apiVersion: toolctl.dev/v1\nkind: MCPServer\nmetadata: {name: everything}\nspec: {command: %q, tool_names: bare}\n", everything))
+	writeFile(t, filepath.Join(manifests, "server.yaml"), fmt.Sprintf("apiVersion: toolctl.dev/v1\nkind: MCPServer\nmetadata: {name: everything}\nspec: {command: %q, tool_names: bare}\n"+
+		"---\napiVersion: toolctl.dev/v1\nkind: Toolset\nmetadata: {name: searched}\nspec: {include: [{servers: [everything]}], discovery: search}\n", everything))
 	args = []string{linked(t, "toolctl"), "serve", "-f", manifests}
 	return args, launchServe(t, again(t, "toolctl"), args[2:]...).url
 }
@@ -66,12 +67,14 @@ func TestTypeScriptClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ line, version string }{{"v1", "2025-11-25"}, {"v2", "legacy"}, {"v2", "auto"}, {"v2", "2026-07-28"}} {
-		for transport, target := range map[string][]string{"stdio": args, "http": {url}} {
+		for transport, target := range map[string][]string{"stdio": args, "http": {url}, "http, searched": {url + "/searched"}} {
 			t.Run(c.line+"/"+c.version+"/"+transport, func(t *testing.T) {
 				var got struct {
 					Server, Call, Prompt, Resource string
+					Listed                         int
 					Tools                          []string
 				}
+				transport, _, searched := strings.Cut(transport, ",")
 				out := runClient(t, dir, append([]string{script, dir, c.line, c.version, transport}, target...)...)
 				if err := json.Unmarshal(out, &got); err != nil {
 					t.Fatalf("%v: %s", err, out)
@@ -79,7 +82,7 @@ func TestTypeScriptClients(t *testing.T) {
 				if got.Server != "toolctl" || got.Call != everythingText || got.Prompt != everythingPrompt || got.Resource != everythingStatic {
 					t.Errorf("got %+v", got)
 				}
-				if len(got.Tools) < 20 || !slices.Contains(got.Tools, "test_simple_text") {
+				if searched != (got.Listed == 2) || !searched && len(got.Tools) < 20 || !slices.Contains(got.Tools, "test_simple_text") {
 					t.Errorf("tools %s", got.Tools)
 				}
 			})
@@ -109,6 +112,18 @@ func TestInspector(t *testing.T) {
 					t.Errorf("got %s, expected %s", out, c.want)
 				}
 			})
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--method", "tools/list"}, `"name": "find_tools"`},
+		{[]string{"--method", "tools/call", "--tool-name", "find_tools", "--tool-arg", "query=simple text"}, "test_simple_text"},
+		{[]string{"--method", "tools/call", "--tool-name", "call_tool", "--tool-arg", "name=test_simple_text"}, everythingText},
+	} {
+		if out := runClient(t, dir, slices.Concat(inspector, c.args, []string{"--transport", "http", "--server-url", url + "/searched"})...); !bytes.Contains(out, []byte(c.want)) {
+			t.Errorf("%q: got %s, expected %s", c.args, out, c.want)
 		}
 	}
 }
