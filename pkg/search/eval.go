@@ -58,7 +58,11 @@ func ReadCases(r io.Reader, file string, resolve func(name string) (string, erro
 func readCase(line []byte, resolve func(string) (string, error)) (c Case, err error) {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&c); err != nil {
+	err = dec.Decode(&c)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return c, fmt.Errorf("%q: unexpected %s; a line is %s", wrong.Field, wrong.Value, CaseForm)
+	}
+	if err != nil {
 		return c, fmt.Errorf("%s; a line is %s", strings.TrimPrefix(err.Error(), "json: "), CaseForm)
 	}
 	switch {

@@ -61,10 +61,13 @@ func TestReadCases(t *testing.T) {
 {"ask": "x", "right": [[]]}
 {"ask": "x", "right": [["a"]]} {}
 nonsense
-{"ask": "x", "right": [["a"]], "wrong": 1}`), "asks.jsonl", resolve)
+{"ask": "x", "right": [["a"]], "wrong": 1}
+{"ask": 1, "right": [["a"]]}
+[]`), "asks.jsonl", resolve)
 	want := []string{
 		`asks.jsonl:1: "right": no tool b`, `asks.jsonl:2: "ask" is missing or blank`, `asks.jsonl:3: "right" or a list in it is missing or empty`,
 		`asks.jsonl:4: "right" or a list in it is missing or empty`, `asks.jsonl:5: more than one value on the line`, "asks.jsonl:6: invalid character", `asks.jsonl:7: unknown field "wrong"`,
+		`asks.jsonl:8: "ask": unexpected number; a line is {`, `asks.jsonl:9: "": unexpected array`,
 	}
 	if len(violations) != len(want) {
 		t.Fatalf("got %d violations, want %d:\n%v", len(violations), len(want), violations)
