@@ -268,7 +268,7 @@ func (s *Server) findTools(ctx context.Context, r *request, call v1.Call) (answe
 	began := time.Now()
 	q, err := readQuery(call.Args)
 	if err != nil {
-		return failure(v1.FindTools + ": " + err.Error()), nil
+		return failure(v1.FindTools + ": " + err.Error()), nil //nolint:nilerr // a model sees only results
 	}
 	o := s.offers(r.toolset)
 	q.Limit++
