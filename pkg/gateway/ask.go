@@ -26,18 +26,11 @@ func (g *Gateway) askServers(ctx context.Context) {
 	found.log(g.log)
 	g.reg.Check(ctx) // tools whose schemas do not compile are not listed
 	g.refresh()
-	tick := time.NewTicker(retryServers)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	every(ctx, retryServers, func() {
 		for _, k := range g.servers.unready() { // in parallel, so that a slow server does not delay others
 			g.tasks.run(func(ctx context.Context) { g.servers.ask(ctx, k) })
 		}
-	}
+	})
 }
 
 // warnings are the warnings of a start or a reload. They are logged in one line: the first one in full, with the names
