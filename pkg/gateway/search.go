@@ -21,13 +21,10 @@ type toolSearch struct {
 }
 
 func newToolSearch(reg *registry.Registry, e *embedding.Embedder) *toolSearch {
-	f := &toolSearch{reg, search.NewLibrary(maxIndexed), e}
+	f := &toolSearch{reg, search.NewLibrary(server.MaxIndexed), e}
 	f.library.Whole = e != nil
 	return f
 }
-
-// maxIndexed is the maximum number of tools in all indexes, each counted as often as it is in one.
-const maxIndexed = 50_000
 
 func (f *toolSearch) Index(tools []server.Candidate) server.Index {
 	known := map[string]registry.Item{}

@@ -344,8 +344,8 @@ type indexes struct {
 	all []*view
 }
 
-// maxIndexed is the maximum number of tools in all indexes of a server, each counted as often as it is in one.
-const maxIndexed = 50_000
+// MaxIndexed is the maximum number of tools in all indexes of a server, each counted as often as it is in one.
+const MaxIndexed = 50_000
 
 // search searches the tools of a view. It makes the index of the view if there is none.
 func (s *Server) search(ctx context.Context, o *offers, v *view, q Query) []Hit {
@@ -374,7 +374,7 @@ func (x *indexes) use(v *view) {
 	x.all = slices.Insert(x.all, 0, v)
 	sum := 0
 	for i, other := range x.all {
-		if sum += len(other.tools); i > 0 && sum > maxIndexed {
+		if sum += len(other.tools); i > 0 && sum > MaxIndexed {
 			for _, other := range x.all[i:] {
 				other.mu.Lock()
 				other.index = nil
